@@ -1,0 +1,2 @@
+//! abi/codegen
+fn main() {}
