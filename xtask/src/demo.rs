@@ -1,0 +1,77 @@
+//! `cargo xtask demo`: the main job of phasecast from beginning to end, on an example program.
+
+use crate::setup;
+use crate::shell::{self, Done, failed};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+pub const HELP: &str = "\
+Predict the run time of an example program and compare it with the true one
+
+Usage: cargo xtask demo
+
+Does the set-up, builds phasecast, compiles examples/stencil.c with Open MPI, signs it (2 ranks), predicts its run
+time, measures the true one (median of 3 runs without phasecast), and prints both with the phases.";
+
+const RANKS: &str = "2";
+/// Edge of the grid and steps: about 10 s on 2 ranks of a processor of today.
+const PROGRAM_ARGUMENTS: [&str; 2] = ["1536", "6000"];
+const LAUNCHER: &str = "mpirun.openmpi -n {n}";
+
+/// Runs the demo.
+pub fn run(args: &[String]) -> Done {
+    shell::no_arguments(args)?;
+    setup::run(&[])?;
+    shell::step(shell::cargo().args(["build", "--release"]))?;
+    let folder = shell::target().join("demo");
+    if let Err(error) = fs::remove_dir_all(&folder).or_else(|e| if folder.exists() { Err(e) } else { Ok(()) }) {
+        return failed(format!("{} cannot be removed: {error}", folder.display()));
+    }
+    if let Err(error) = fs::create_dir_all(&folder) {
+        return failed(format!("{} cannot be made: {error}", folder.display()));
+    }
+    let program = folder.join("stencil");
+    let source = shell::root().join("examples/stencil.c");
+    shell::step(Command::new("mpicc.openmpi").args(["-O2", "-o"]).arg(&program).arg(source).arg("-lm"))?;
+
+    say("the base: one traced run gives the signature");
+    let signature = folder.join("stencil.phc");
+    let mut sign = phasecast(&["sign", "--live", "-n", RANKS, "--launcher", LAUNCHER, "-o"]);
+    shell::step(sign.arg(&signature).arg("--").arg(&program).args(PROGRAM_ARGUMENTS))?;
+
+    say("the true run time, to compare with: 3 runs without phasecast");
+    let aet = true_time(&program)?;
+
+    say("the target (here the same machine): run until every relevant phase has been seen");
+    let mut predict = phasecast(&["predict"]);
+    predict.arg(&signature).args(["--launcher", LAUNCHER, "--aet", &format!("{aet:.3}"), "--"]);
+    shell::step(predict.arg(&program).args(PROGRAM_ARGUMENTS))
+}
+
+fn say(what: &str) {
+    eprintln!("\n== {what}");
+}
+
+fn phasecast(args: &[&str]) -> Command {
+    let mut command = Command::new(shell::target().join("release/phasecast"));
+    shell::mpi_environment(&mut command).args(args);
+    command
+}
+
+/// Median wall time in seconds of three runs of the program alone under the same launcher.
+fn true_time(program: &Path) -> Done<f64> {
+    let mut seconds = Vec::new();
+    for _ in 0..3 {
+        let mut words = LAUNCHER.split(' ').map(|word| word.replace("{n}", RANKS));
+        let mut command = Command::new(words.next().unwrap_or_default());
+        shell::mpi_environment(&mut command).args(words).arg(program).args(PROGRAM_ARGUMENTS).stdout(Stdio::null());
+        let start = Instant::now();
+        shell::step(&mut command)?;
+        seconds.push(start.elapsed().as_secs_f64());
+        eprintln!("  {:.3} s", seconds[seconds.len() - 1]);
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[1])
+}

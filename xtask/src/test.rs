@@ -1,0 +1,25 @@
+//! `cargo xtask test`: everything that must pass before a change is taken.
+
+use crate::setup;
+use crate::shell::{self, Done};
+
+pub const HELP: &str = "\
+Format, lints, builds and every test
+
+Usage: cargo xtask test
+
+Does the set-up first. The end-to-end tests run the release build of phasecast on the programs of examples/ under
+every MPI that the set-up brings.";
+
+/// Runs all checks, and stops at the first that fails.
+pub fn run(args: &[String]) -> Done {
+    shell::no_arguments(args)?;
+    setup::run(&[])?;
+    shell::step(shell::cargo().args(["fmt", "--all", "--check"]))?;
+    shell::step(shell::cargo().args(["fmt", "--check", "--manifest-path", "examples/rust/Cargo.toml"]))?;
+    shell::step(shell::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    shell::step(shell::cargo().args(["build", "--release"]))?;
+    let mut tests = shell::cargo();
+    shell::mpi_environment(&mut tests).env("PHASECAST", shell::target().join("release/phasecast"));
+    shell::step(tests.args(["test", "--workspace", "--no-fail-fast"]))
+}
