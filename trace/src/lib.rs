@@ -1,1 +1,31 @@
-//! trace
+//! What a trace is: the calls and communication events of every rank of one run, and the files that hold them.
+//!
+//! A trace is a folder with one file per rank (`rank-00000.pct`), written while the program runs. Each file is a
+//! row of self-delimiting, checksummed frames ([`frame`]), so that it opens after a crash, an abort or a kill. What
+//! is not yet in a file at that moment stands in a shared mapping beside it ([`tail`]). The byte formats are
+//! described in `docs/src/formats/trace.md`.
+//!
+//! * [`model`]: calls, parts, events, communicators, headers
+//! * [`encode`] / [`decode`]: one chunk of calls as bytes (dictionary of shapes, times as varints)
+//! * [`writer`] / [`reader`] / [`follow`]: folders of chunks, whole or still growing
+//! * [`container`]: the single-file container of phases and signatures
+pub mod clock;
+pub mod codec;
+pub mod container;
+pub mod decode;
+pub mod encode;
+pub mod error;
+pub mod follow;
+pub mod frame;
+pub mod model;
+pub mod reader;
+pub mod tail;
+pub mod units;
+pub mod varint;
+pub mod writer;
+
+pub use error::TraceError;
+pub use model::{Call, CallRef, Class, CommDef, Cut, Event, EventKind, Flags, Part, PartKind};
+pub use reader::Trace;
+pub use units::{Bytes, CommId, EventIndex, Nanos, PhaseId, ProcId, Rank, Tick};
+pub use writer::TraceWriter;

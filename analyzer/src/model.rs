@@ -1,0 +1,116 @@
+//! What an analysis says: phases with their weights, the pieces into which they cut every rank's run, the plan of what
+//! to measure, and the verdict. It is kept in a container of kind `phases` (manifest: all but the pieces, as JSON).
+use phasecast_trace::{Nanos, PhaseId, Rank};
+use serde::{Deserialize, Serialize};
+
+/// How phases were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Seed 004 to the letter: similar parallel basic blocks make a phase.
+    Pbb,
+    /// Sequences of blocks between recurring communication patterns.
+    Marker,
+}
+
+/// A recurring pattern of events of one rank; each occurrence ends a segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// The rank on which it was found.
+    pub pilot: Rank,
+    /// Its symbols ([`crate::symbol`]).
+    pub pattern: Vec<u64>,
+    /// The same in words.
+    pub words: String,
+}
+
+/// A repeating piece of the run, or a one-off (weight 1).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its number; phases are numbered by their first occurrence.
+    pub id: PhaseId,
+    /// How often it occurs in the run.
+    pub weight: u64,
+    /// Whether weight x time is at least the relevance (1 %) of the run.
+    pub relevant: bool,
+    /// Whether it occurs once and does not repeat.
+    pub one_off: bool,
+    /// Mean time of an occurrence on the slowest rank, in seconds.
+    pub time_s: f64,
+    /// Standard deviation of an occurrence's time, in seconds.
+    pub sd_s: f64,
+    /// weight x time as a share of the run, 0 to 1.
+    pub share: f64,
+    /// Events of an occurrence, all ranks together.
+    pub events: u64,
+    /// Its structure in short, like `(send(E) recv(W))^160 allreduce`.
+    pub structure: String,
+    /// For each rank, the hash of an occurrence's symbols ([`crate::symbol`]); 0 where occurrences differ.
+    pub hashes: Vec<u64>,
+    /// The occurrences to measure, by their number from 0.
+    pub planned: Vec<u64>,
+}
+
+/// A stretch of one rank's run: from the exit of the event before it to the exit of its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// The phase of which it is part of an occurrence. The occurrences of a phase on a rank are counted in order.
+    pub phase: PhaseId,
+    /// How many events of the rank lie before its end.
+    pub end: u64,
+    /// How long it took in the base run.
+    pub time: Nanos,
+    /// How long it took in the second base run, if there was one.
+    pub again: Option<Nanos>,
+}
+
+/// What can be said of the program as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether measuring phases pays.
+    pub pays: bool,
+    /// A sentence: why, or why not, with what to do instead.
+    pub reason: String,
+    /// The first event at which two base runs differ, in words.
+    pub difference: Option<String>,
+}
+
+/// The analysis of one base run (or two).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// How phases were found.
+    pub method: Method,
+    /// The traced program.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The base machine's MPI.
+    pub mpi: String,
+    /// Ranks of the run.
+    pub ranks: u32,
+    /// Events of each rank.
+    pub events: Vec<u64>,
+    /// Length of the run (its longest rank) in seconds; of the first base run.
+    pub run_time_s: f64,
+    /// Lengths of all base runs in seconds.
+    pub base_runs_s: Vec<f64>,
+    /// The marker, with [`Method::Marker`].
+    pub marker: Option<Marker>,
+    /// Upper bounds of the classes of volumes, ascending ([`crate::symbol`]).
+    pub volume_classes: Vec<u64>,
+    /// The phases, by id.
+    pub phases: Vec<Phase>,
+    /// weight x time of the planned occurrences of relevant phases and one-offs, scaled to the run, in seconds.
+    pub explained_s: f64,
+    /// Time of the planned occurrences: what must be measured, in seconds.
+    pub planned_s: f64,
+    /// Share of the run that relevant phases and measured one-offs cover.
+    pub coverage: f64,
+    /// The rest of the run, in seconds.
+    pub residual_s: f64,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// For each rank, the pieces that tile its run: their times add up to its span, to the ns.
+    #[serde(skip)]
+    pub pieces: Vec<Vec<Piece>>,
+}

@@ -1,0 +1,46 @@
+//! The one place where structures become bytes (bincode) and where blocks are compressed (zstd).
+use serde::{Serialize, de::DeserializeOwned};
+
+/// The largest block that a reader unpacks: a bound on what hostile input can make it allocate.
+pub const MAX_BLOCK: usize = 1 << 30;
+
+/// A structure as bytes.
+///
+/// # Panics
+/// Never for the types of this project: they have no map with a non-string key and no unsized sequence.
+pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
+    bincode::serde::encode_to_vec(value, bincode::config::standard()).expect("our own types can be encoded")
+}
+
+/// A structure from bytes; the whole of `bytes` must be used.
+///
+/// # Errors
+/// A sentence if the bytes are not such a structure.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let config = bincode::config::standard().with_limit::<MAX_BLOCK>();
+    match bincode::serde::decode_from_slice(bytes, config) {
+        Ok((value, used)) if used == bytes.len() => Ok(value),
+        Ok((_, used)) => Err(format!("{} bytes are left over after a record", bytes.len() - used)),
+        Err(error) => Err(format!("a record cannot be decoded ({error})")),
+    }
+}
+
+/// Compresses a block at zstd `level`.
+///
+/// # Panics
+/// Never: the level is valid and memory is the only other need.
+pub fn pack(bytes: &[u8], level: i32) -> Vec<u8> {
+    zstd::bulk::compress(bytes, level).expect("zstd compresses any block")
+}
+
+/// Unpacks a block whose unpacked length is known.
+///
+/// # Errors
+/// A sentence if it is not a zstd block of that length.
+pub fn unpack(bytes: &[u8], length: usize) -> Result<Vec<u8>, String> {
+    if length > MAX_BLOCK {
+        return Err(format!("a block claims {length} bytes, more than the {MAX_BLOCK} that are allowed"));
+    }
+    let out = zstd::bulk::decompress(bytes, length).map_err(|error| format!("a block cannot be unpacked ({error})"))?;
+    if out.len() == length { Ok(out) } else { Err(format!("a block has {} bytes instead of {length}", out.len())) }
+}

@@ -1,0 +1,151 @@
+//! The single-file container of phases (`.phases`) and signatures (`.phc`): a readable manifest, then named sections.
+//!
+//! ```text
+//! magic "PHASECAST\n" | kind, 14 bytes, padded with spaces | "\n" | version u16 | zero u16
+//! frame Section: name length u16, name, content       (the first is "manifest", JSON, stored plain)
+//! ...
+//! frame End: number of sections u32
+//! ```
+use crate::error::TraceError;
+use crate::frame::{Frame, HEAD, Kind};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+const MAGIC: &[u8; 10] = b"PHASECAST\n";
+const START: usize = 10 + 15 + 4;
+const MANIFEST: &str = "manifest";
+
+/// What a container holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Its kind, at most 14 ASCII characters: `phases`, `signature`.
+    pub kind: String,
+    /// Version of the kind's format.
+    pub version: u16,
+    /// The manifest: JSON.
+    pub manifest: String,
+    /// Further sections by name, in order.
+    pub sections: Vec<(String, Vec<u8>)>,
+}
+
+impl Container {
+    /// A section by its name.
+    pub fn section(&self, name: &str) -> Option<&[u8]> {
+        self.sections.iter().find(|(n, _)| n == name).map(|(_, content)| content.as_slice())
+    }
+
+    /// Whether `path` starts like a container, and of which kind.
+    pub fn kind_of(path: &Path) -> Option<String> {
+        let mut head = [0; START];
+        File::open(path).ok()?.read_exact(&mut head).ok()?;
+        (head[..10] == *MAGIC).then(|| String::from_utf8_lossy(&head[10..24]).trim_end().to_string())
+    }
+
+    /// Writes the file: under a temporary name, synced, then renamed. With `replace`, one of that name is replaced.
+    ///
+    /// # Errors
+    /// If there is a file of that name (without `replace`), or it cannot be written.
+    pub fn write(&self, path: &Path, replace: bool) -> Result<(), TraceError> {
+        if !replace && path.exists() {
+            return Err(TraceError::Exists { path: path.to_owned() });
+        }
+        let mut out = Vec::new();
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(format!("{:14.14}\n", self.kind).as_bytes());
+        out.extend_from_slice(&self.version.to_le_bytes());
+        out.extend_from_slice(&[0, 0]);
+        section(&mut out, MANIFEST, self.manifest.as_bytes(), None);
+        for (name, content) in &self.sections {
+            section(&mut out, name, content, Some(crate::writer::LEVEL));
+        }
+        let count = (self.sections.len() as u32 + 1).to_le_bytes();
+        out.extend_from_slice(&Frame::new(Kind::End).with_payload(&count, None));
+        write_atomic(path, &out)
+    }
+
+    /// Reads a container of this kind.
+    ///
+    /// # Errors
+    /// If it is something else, of a later version than `supported`, cut off or damaged.
+    pub fn read(path: &Path, kind: &str, supported: u16) -> Result<Container, TraceError> {
+        let bytes = fs::read(path).map_err(TraceError::io(path, "read"))?;
+        let container = Container::parse(path, &bytes)?;
+        if container.kind != kind {
+            let found = format!("it holds {}", container.kind);
+            let expected = if kind == "signature" { "signature" } else { "file of phases" };
+            return Err(TraceError::Foreign { path: path.to_owned(), expected, found });
+        }
+        if container.version != supported {
+            return Err(TraceError::Version { path: path.to_owned(), found: container.version, supported });
+        }
+        Ok(container)
+    }
+
+    /// Reads a container of any kind from its bytes; `path` is for messages.
+    ///
+    /// # Errors
+    /// If it is no container, cut off or damaged.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Container, TraceError> {
+        if bytes.len() < START || bytes[..10] != *MAGIC {
+            let found = if bytes.is_empty() { "it is empty" } else { "its first bytes are others" };
+            return Err(TraceError::Foreign { path: path.to_owned(), expected: "file", found: found.into() });
+        }
+        let kind = String::from_utf8_lossy(&bytes[10..24]).trim_end().to_string();
+        let version = u16::from_le_bytes([bytes[25], bytes[26]]);
+        let mut sections = Vec::new();
+        let mut at = START;
+        loop {
+            let damaged = |what: &str| TraceError::corrupt(path, at as u64, what);
+            let rest = bytes.get(at..).unwrap_or_default();
+            let head = rest.first_chunk::<HEAD>().ok_or_else(|| damaged("it is cut off"))?;
+            let frame = Frame::parse(head).map_err(|what| damaged(&what))?;
+            let stored = rest.get(HEAD..HEAD + frame.stored_len as usize).ok_or_else(|| damaged("it is cut off"))?;
+            let payload = frame.open(stored.to_vec()).map_err(|what| damaged(&what))?;
+            at += HEAD + stored.len();
+            if frame.kind == Kind::End as u8 {
+                let complete = payload == (sections.len() as u32).to_le_bytes() && at == bytes.len();
+                if !complete {
+                    return Err(TraceError::corrupt(path, at as u64, "its end does not fit its sections"));
+                }
+                break;
+            }
+            let damaged = |what: &str| TraceError::corrupt(path, at as u64, what);
+            let length = payload.first_chunk::<2>().map(|l| u16::from_le_bytes(*l) as usize);
+            let length = length.ok_or_else(|| damaged("a section has no name"))?;
+            let name = payload.get(2..2 + length).ok_or_else(|| damaged("a section's name is cut off"))?;
+            let name = String::from_utf8(name.to_vec()).map_err(|_| damaged("a section's name is no text"))?;
+            sections.push((name, payload[2 + length..].to_vec()));
+        }
+        let manifest = sections.first().filter(|(name, _)| name == MANIFEST).map(|(_, json)| json.clone());
+        let manifest = manifest.and_then(|json| String::from_utf8(json).ok());
+        let manifest = manifest.ok_or_else(|| TraceError::corrupt(path, START as u64, "it has no manifest"))?;
+        Ok(Container { kind, version, manifest, sections: sections.split_off(1) })
+    }
+}
+
+fn section(out: &mut Vec<u8>, name: &str, content: &[u8], level: Option<i32>) {
+    let mut payload = (name.len() as u16).to_le_bytes().to_vec();
+    payload.extend_from_slice(name.as_bytes());
+    payload.extend_from_slice(content);
+    out.extend_from_slice(&Frame::new(Kind::Section).with_payload(&payload, level));
+}
+
+/// Writes a file whole or not at all: temporary name in the same folder, fsync, rename.
+///
+/// # Errors
+/// If it cannot be written; nothing of it is left then.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".part{}", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    written.map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        TraceError::io(path, "write")(error)
+    })
+}

@@ -1,0 +1,219 @@
+//! One chunk of calls as bytes: a dictionary of shapes, times as varints.
+//!
+//! A *shape* is all of a call, or of one of its parts, but its times. In a regular program there are few. Each item is
+//! ```text
+//! varint v    bit 0 = 0: the shape that followed the previous one last time; for a call, v >> 1 is the gap
+//!             bit 0 = 1: v >> 1 = 0: a new shape follows, which takes the next slot; else slot (v >> 1) - 1;
+//!                        for a call, the gap follows as a varint
+//! varint d    of a call only: its duration
+//! ```
+//! Gap and duration are in clock units, the gap from the exit of the call before it (or the chunk's base). A shape is
+//! `role u8 | flags | procedure | zigzag peer | zigzag tag | communicator | bytes | site`, varints but for the role:
+//! the class of a call, or 0x80 + the kind of a part. A chunk stands alone: its dictionary starts empty.
+use crate::model::{Call, Part};
+use crate::varint::{put, zigzag};
+
+/// Shapes that a chunk can hold.
+pub const SHAPES: usize = 4096;
+/// The most bytes that one item takes.
+pub const ITEM_MAX: usize = 64;
+/// Marks the role of a part.
+pub const PART: u8 = 0x80;
+const INDEX: usize = 2 * SHAPES;
+const NONE: u16 = u16::MAX;
+
+/// All of a call or part but its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Shape {
+    /// Its peer.
+    pub peer: i32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its return address.
+    pub site: u64,
+    /// The rank's own number of its communicator.
+    pub comm: u32,
+    /// Its procedure (of a part: 0).
+    pub proc: u16,
+    /// Its flags.
+    pub flags: u16,
+    /// Its class, or [`PART`] + its kind.
+    pub role: u8,
+}
+
+impl Shape {
+    /// The shape of a call; `comm` is the rank's own number of the communicator.
+    pub fn call(call: &Call, comm: u32) -> Shape {
+        Shape {
+            peer: call.peer,
+            tag: call.tag,
+            bytes: call.bytes,
+            site: call.site,
+            comm,
+            proc: call.proc.0,
+            flags: call.flags.0,
+            role: call.class as u8,
+        }
+    }
+
+    /// The shape of a part; `comm` is the rank's own number of the communicator.
+    pub fn part(part: &Part, comm: u32) -> Shape {
+        Shape {
+            peer: part.peer,
+            tag: part.tag,
+            bytes: part.bytes,
+            site: 0,
+            comm,
+            proc: 0,
+            flags: part.flags.0,
+            role: PART | part.kind as u8,
+        }
+    }
+
+    #[inline]
+    fn hash(&self) -> usize {
+        let a = self.bytes ^ (u64::from(self.peer as u32) << 32 | u64::from(self.tag as u32)).rotate_left(17);
+        let b = self.site
+            ^ (u64::from(self.comm) << 40 | u64::from(self.proc) << 24 | u64::from(self.flags) << 8 | u64::from(self.role));
+        let mixed = (a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        (mixed >> 51) as usize & (INDEX - 1)
+    }
+}
+
+/// Writes items into a chunk. Reused from chunk to chunk; allocates only when it is made.
+pub struct Encoder {
+    index: Box<[u16; INDEX]>,
+    shapes: Vec<Shape>,
+    /// For each slot, the one that came after it last time; the extra one stands for the start of the chunk.
+    successor: Box<[u16; SHAPES + 1]>,
+    previous: usize,
+    last: u64,
+    items: u32,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Encoder {
+            index: Box::new([NONE; INDEX]),
+            shapes: Vec::with_capacity(SHAPES),
+            successor: Box::new([NONE; SHAPES + 1]),
+            previous: SHAPES,
+            last: 0,
+            items: 0,
+        }
+    }
+}
+
+impl Encoder {
+    /// Starts a chunk; `base` is the time, in clock units, from which the first gap counts.
+    pub fn begin(&mut self, base: u64) {
+        self.index.fill(NONE);
+        self.successor[..self.shapes.len()].fill(NONE);
+        self.successor[SHAPES] = NONE;
+        self.shapes.clear();
+        self.previous = SHAPES;
+        self.last = base;
+        self.items = 0;
+    }
+
+    /// Items written since [`Encoder::begin`].
+    #[inline]
+    pub fn items(&self) -> u32 {
+        self.items
+    }
+
+    /// The exit of the last call, or the base.
+    #[inline]
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Whether a call with so many parts still fits into the dictionary and into `room` bytes.
+    #[inline]
+    pub fn fits(&self, parts: usize, room: usize) -> bool {
+        self.shapes.len() + parts < SHAPES && (parts + 1) * ITEM_MAX <= room
+    }
+
+    /// Appends a call at `at` and returns where the next item goes. Times before the last exit count as that.
+    #[inline]
+    pub fn call(&mut self, out: &mut [u8], at: usize, shape: &Shape, enter: u64, exit: u64) -> usize {
+        let enter = enter.max(self.last);
+        let exit = exit.max(enter);
+        let gap = enter - self.last;
+        self.last = exit;
+        let mut at = at;
+        if self.predicted(shape) {
+            at += put(&mut out[at..], gap << 1);
+        } else {
+            at = self.token(out, at, shape);
+            at += put(&mut out[at..], gap);
+        }
+        at + put(&mut out[at..], exit - enter)
+    }
+
+    /// Appends a part of the last call at `at` and returns where the next item goes.
+    #[inline]
+    pub fn part(&mut self, out: &mut [u8], at: usize, shape: &Shape) -> usize {
+        if self.predicted(shape) {
+            out[at] = 0;
+            at + 1
+        } else {
+            self.token(out, at, shape)
+        }
+    }
+
+    #[inline]
+    fn predicted(&mut self, shape: &Shape) -> bool {
+        self.items += 1;
+        let guess = self.successor[self.previous];
+        if guess != NONE && self.shapes[guess as usize] == *shape {
+            self.previous = guess as usize;
+            return true;
+        }
+        false
+    }
+
+    fn token(&mut self, out: &mut [u8], mut at: usize, shape: &Shape) -> usize {
+        let mut probe = shape.hash();
+        let slot = loop {
+            let slot = self.index[probe];
+            if slot == NONE {
+                let slot = self.shapes.len() as u16;
+                self.index[probe] = slot;
+                self.shapes.push(*shape);
+                at += put(&mut out[at..], 1);
+                at = define(out, at, shape);
+                break slot;
+            }
+            if self.shapes[slot as usize] == *shape {
+                at += put(&mut out[at..], (u64::from(slot) + 1) << 1 | 1);
+                break slot;
+            }
+            probe = (probe + 1) & (INDEX - 1);
+        };
+        self.successor[self.previous] = slot;
+        self.previous = slot as usize;
+        at
+    }
+}
+
+fn define(out: &mut [u8], mut at: usize, shape: &Shape) -> usize {
+    out[at] = shape.role;
+    at += 1;
+    let fields = [
+        u64::from(shape.flags),
+        u64::from(shape.proc),
+        zigzag(i64::from(shape.peer)),
+        zigzag(i64::from(shape.tag)),
+        u64::from(shape.comm),
+        shape.bytes,
+        shape.site,
+    ];
+    for field in fields {
+        at += put(&mut out[at..], field);
+    }
+    at
+}

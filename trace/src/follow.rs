@@ -1,0 +1,181 @@
+//! Follows a trace while the program runs: each poll yields the calls that were completed since the last one.
+use crate::clock::Clock;
+use crate::codec;
+use crate::decode::{Decoder, RawCall};
+use crate::encode::{PART, Shape};
+use crate::error::TraceError;
+use crate::frame::{HEAD, Kind};
+use crate::model::{Call, CallRef, Class, Flags, Part, PartKind, RankHeader, Trailer};
+use crate::reader::{file_name, read_frame, read_payload};
+use crate::tail;
+use crate::units::{CommId, Nanos, ProcId, Rank};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// One thread of a followed rank.
+struct Lane {
+    tail: File,
+    sequence: u32,
+    decoder: Option<Decoder>,
+}
+
+/// Follows one rank's file.
+pub struct RankFollower {
+    path: PathBuf,
+    folder: PathBuf,
+    file: File,
+    at: u64,
+    header: RankHeader,
+    clock: Clock,
+    lanes: Vec<Lane>,
+    trailer: Option<Trailer>,
+}
+
+impl RankFollower {
+    /// Starts to follow `rank` in the trace `folder`; none as long as its file is not there with a whole header.
+    ///
+    /// # Errors
+    /// If the file is damaged or of another kind.
+    pub fn open(folder: &Path, rank: Rank) -> Result<Option<RankFollower>, TraceError> {
+        let path = folder.join(file_name(rank.0));
+        let Ok(file) = File::open(&path) else { return Ok(None) };
+        let length = file.metadata().map_err(TraceError::io(&path, "examine"))?.len();
+        let Some(frame) = read_frame(&path, &file, 0, length)? else { return Ok(None) };
+        let payload = read_payload(&path, &file, 0, &frame)?;
+        let header: RankHeader =
+            codec::from_bytes(&payload).map_err(|what| TraceError::corrupt(&path, 0, what))?;
+        let clock = Clock::new(&header.clock, None, header.clock.monotonic_ns);
+        Ok(Some(RankFollower {
+            folder: folder.to_owned(),
+            file,
+            at: HEAD as u64 + u64::from(frame.stored_len),
+            header,
+            clock,
+            lanes: Vec::new(),
+            trailer: None,
+            path,
+        }))
+    }
+
+    /// What the rank says of itself.
+    pub fn header(&self) -> &RankHeader {
+        &self.header
+    }
+
+    /// How it ended, once it has.
+    pub fn trailer(&self) -> Option<&Trailer> {
+        self.trailer.as_ref()
+    }
+
+    /// A clock reading as CLOCK_MONOTONIC in ns.
+    pub fn nanos(&self, units: u64) -> Nanos {
+        Nanos(self.clock.nanos(units))
+    }
+
+    /// Calls `each` with the calls completed since the last poll. Times are CLOCK_MONOTONIC of the rank's host in ns,
+    /// communicators and procedures the rank's own numbers.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn poll(&mut self, mut each: impl FnMut(CallRef<'_>)) -> Result<(), TraceError> {
+        while let Ok(tail) =
+            File::open(self.folder.join(tail::file_name(self.header.rank, self.lanes.len() as u16)))
+        {
+            self.lanes.push(Lane { tail, sequence: 0, decoder: None });
+        }
+        self.read_frames(&mut each)?;
+        for lane in 0..self.lanes.len() {
+            self.read_tail(lane, &mut each)?;
+        }
+        Ok(())
+    }
+
+    fn read_frames(&mut self, each: &mut impl FnMut(CallRef<'_>)) -> Result<(), TraceError> {
+        let length = self.file.metadata().map_err(TraceError::io(&self.path, "examine"))?.len();
+        while self.at < length {
+            let Some(frame) = read_frame(&self.path, &self.file, self.at, length)? else { break };
+            let payload = read_payload(&self.path, &self.file, self.at, &frame)?;
+            if frame.kind == Kind::Trailer as u8 {
+                let damaged = |what| TraceError::corrupt(&self.path, self.at, what);
+                self.trailer = Some(codec::from_bytes(&payload).map_err(damaged)?);
+            } else if frame.kind == Kind::Calls as u8
+                && let Some(lane) = self.lanes.get_mut(frame.thread as usize)
+                && frame.sequence >= lane.sequence
+            {
+                let mut decoder = lane.decoder.take().unwrap_or_else(|| Decoder::new(Vec::new(), frame.base));
+                let have = decoder.length().min(payload.len());
+                decoder.extend(&payload[have..]);
+                lane.sequence = frame.sequence + 1;
+                drain(&mut decoder, &self.path, self.at, &self.clock, frame.thread, each)?;
+            }
+            self.at += HEAD as u64 + u64::from(frame.stored_len);
+        }
+        Ok(())
+    }
+
+    fn read_tail(&mut self, lane: usize, each: &mut impl FnMut(CallRef<'_>)) -> Result<(), TraceError> {
+        let thread = lane as u16;
+        let lane = &mut self.lanes[lane];
+        let mut bytes = vec![0; tail::LENGTH];
+        let Ok(length) = lane.tail.read_at(&mut bytes, 0) else { return Ok(()) };
+        let Some(snapshot) = tail::parse(&bytes[..length]) else { return Ok(()) };
+        let mut again = [0; 4];
+        let same = lane.tail.read_exact_at(&mut again, tail::offset::SEQUENCE as u64).is_ok()
+            && u32::from_le_bytes(again) == snapshot.sequence;
+        if !same || snapshot.sequence != lane.sequence || snapshot.payload.is_empty() {
+            return Ok(());
+        }
+        let decoder = lane.decoder.get_or_insert_with(|| Decoder::new(Vec::new(), snapshot.base));
+        if snapshot.payload.len() > decoder.length() {
+            let have = decoder.length();
+            decoder.extend(&snapshot.payload[have..]);
+        }
+        drain(decoder, &self.path, self.at, &self.clock, thread, each)
+    }
+}
+
+fn drain(
+    decoder: &mut Decoder,
+    path: &Path,
+    offset: u64,
+    clock: &Clock,
+    thread: u16,
+    each: &mut impl FnMut(CallRef<'_>),
+) -> Result<(), TraceError> {
+    let (mut shapes, mut parts) = (Vec::new(), Vec::new());
+    while let Some(raw) = decoder.next_call(&mut shapes).map_err(|what| TraceError::corrupt(path, offset, what))? {
+        parts.clear();
+        parts.extend(shapes.iter().map(local_part));
+        each(CallRef { call: &local_call(&raw, thread, clock), parts: &parts });
+    }
+    Ok(())
+}
+
+fn local_call(raw: &RawCall, thread: u16, clock: &Clock) -> Call {
+    let shape = &raw.shape;
+    Call {
+        proc: ProcId(shape.proc),
+        class: Class::from_u8(shape.role).unwrap_or(Class::Other),
+        flags: Flags(shape.flags),
+        thread,
+        peer: shape.peer,
+        tag: shape.tag,
+        bytes: shape.bytes,
+        comm: CommId(shape.comm),
+        site: shape.site,
+        enter: Nanos(clock.nanos(raw.enter)),
+        exit: Nanos(clock.nanos(raw.exit)),
+    }
+}
+
+fn local_part(shape: &Shape) -> Part {
+    Part {
+        kind: PartKind::from_u8(shape.role & !PART).unwrap_or(PartKind::Post),
+        flags: Flags(shape.flags),
+        peer: shape.peer,
+        tag: shape.tag,
+        bytes: shape.bytes,
+        comm: CommId(shape.comm),
+    }
+}

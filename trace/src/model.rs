@@ -1,0 +1,379 @@
+//! Calls, their parts, the communication events in them, and what the head and the end of a rank's file say.
+use crate::units::{Bytes, CommId, Nanos, ProcId, Rank};
+use serde::{Deserialize, Serialize};
+
+/// A peer that is no rank: the call has none.
+pub const PEER_NONE: i32 = -1;
+/// The peer is `MPI_PROC_NULL`: nothing is sent or received.
+pub const PEER_PROC_NULL: i32 = -2;
+/// The peer is `MPI_ANY_SOURCE` (only of posts and probes: a completed receive has its source).
+pub const PEER_ANY: i32 = -3;
+/// The tag of a call that has none.
+pub const TAG_NONE: i32 = -1;
+/// The tag is `MPI_ANY_TAG` (only of posts and probes).
+pub const TAG_ANY: i32 = -2;
+
+/// What a recorded call is to the analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// A message leaves at this call, blocking or not; `peer` is its destination. An event.
+    Send = 0,
+    /// A blocking receive; the message is in a part of kind [`PartKind::Recv`].
+    Recv = 1,
+    /// A collective, blocking or at its start; `peer` is the root or [`PEER_NONE`]. An event.
+    Collective = 2,
+    /// A call that completes requests (Wait*, Test*); what it received is in its parts.
+    Complete = 3,
+    /// A receive is posted ([`Flags::RECV_POST`]) or a persistent request is made.
+    Post = 4,
+    /// Persistent requests are started; each is a part.
+    Start = 5,
+    /// Probe, Iprobe, Mprobe, Improbe.
+    Probe = 6,
+    /// One-sided communication and its synchronisation; an event if [`Flags::COLLECTIVE`].
+    Rma = 7,
+    /// MPI-IO; an event if [`Flags::COLLECTIVE`].
+    Io = 8,
+    /// A communicator is made: a collective of its parent with no bytes. An event.
+    Comm = 9,
+    /// Init, Finalize, Abort.
+    Setup = 10,
+    /// `MPI_Pcontrol(0)`: nothing is recorded until the next [`Class::Resume`].
+    Pause = 11,
+    /// `MPI_Pcontrol(1)`.
+    Resume = 12,
+    /// Anything else that is recorded.
+    Other = 13,
+}
+
+impl Class {
+    /// The class with this number.
+    pub fn from_u8(n: u8) -> Option<Class> {
+        use Class::*;
+        [Send, Recv, Collective, Complete, Post, Start, Probe, Rma, Io, Comm, Setup, Pause, Resume, Other]
+            .get(n as usize)
+            .copied()
+    }
+}
+
+/// What a part of a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+#[serde(rename_all = "lowercase")]
+pub enum PartKind {
+    /// A message leaves (MPI_Start of a persistent send). An event.
+    Send = 0,
+    /// A receive is complete. An event.
+    Recv = 1,
+    /// A receive is posted (MPI_Start of a persistent receive).
+    Post = 2,
+    /// A persistent collective starts. An event.
+    Collective = 3,
+}
+
+impl PartKind {
+    /// The kind with this number.
+    pub fn from_u8(n: u8) -> Option<PartKind> {
+        [PartKind::Send, PartKind::Recv, PartKind::Post, PartKind::Collective].get(n as usize).copied()
+    }
+}
+
+/// Properties of a call or part, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// The operation may still be under way when the call returns.
+    pub const NONBLOCKING: Flags = Flags(1);
+    /// Of a persistent request.
+    pub const PERSISTENT: Flags = Flags(2);
+    /// The receive was posted with `MPI_ANY_SOURCE`.
+    pub const WILDCARD: Flags = Flags(4);
+    /// A collective one-sided or MPI-IO call.
+    pub const COLLECTIVE: Flags = Flags(8);
+    /// The call returned an error.
+    pub const ERROR: Flags = Flags(16);
+    /// The request was cancelled; nothing was received.
+    pub const CANCELLED: Flags = Flags(32);
+    /// A receive was posted by this call.
+    pub const RECV_POST: Flags = Flags(64);
+    /// No call of its own: further parts of the call before it.
+    pub const CONTINUED: Flags = Flags(128);
+
+    /// Whether all bits of `other` are set.
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets of bits.
+    #[must_use]
+    pub fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// One call of an MPI procedure by one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Call {
+    /// The procedure called.
+    pub proc: ProcId,
+    /// What it is to the analysis.
+    pub class: Class,
+    /// Its properties.
+    pub flags: Flags,
+    /// The thread that called, from 0 in the order of their first calls.
+    pub thread: u16,
+    /// Destination, root or requested source as a world rank, or one of the `PEER_` constants.
+    pub peer: i32,
+    /// The tag, or one of the `TAG_` constants.
+    pub tag: i32,
+    /// Bytes that this rank contributes, or receives where it contributes none.
+    pub bytes: u64,
+    /// The communicator.
+    pub comm: CommId,
+    /// The address that the call returns to, or 0.
+    pub site: u64,
+    /// When it was entered.
+    pub enter: Nanos,
+    /// When it returned.
+    pub exit: Nanos,
+}
+
+/// A message or request that a call completed or started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// What happened.
+    pub kind: PartKind,
+    /// Its properties ([`Flags::WILDCARD`], [`Flags::PERSISTENT`], [`Flags::CANCELLED`]).
+    pub flags: Flags,
+    /// The matched source, or the destination, as a world rank.
+    pub peer: i32,
+    /// The matched tag.
+    pub tag: i32,
+    /// Bytes received or sent.
+    pub bytes: u64,
+    /// The communicator of the request.
+    pub comm: CommId,
+}
+
+/// A call with its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct CallRef<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// What it completed or started.
+    pub parts: &'a [Part],
+}
+
+/// The three kinds of communication event (DESIGN: send, completed receive, a rank's part in a collective).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+#[serde(rename_all = "lowercase")]
+pub enum EventKind {
+    /// A message was sent.
+    Send = 0,
+    /// A receive is complete.
+    Recv = 1,
+    /// This rank's part in a collective.
+    Collective = 2,
+}
+
+/// One element of the stream of completed communications of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// Its kind.
+    pub kind: EventKind,
+    /// Destination, source or root as a world rank; [`PEER_NONE`] for a collective with no root.
+    pub peer: i32,
+    /// The tag of a message; [`TAG_NONE`] for a collective.
+    pub tag: i32,
+    /// Bytes sent, received or contributed.
+    pub bytes: u64,
+    /// The communicator.
+    pub comm: CommId,
+    /// The procedure in whose call the event lies (not part of the event's identity: Testall here is Waitall there).
+    pub proc: ProcId,
+    /// Whether the receive was posted with `MPI_ANY_SOURCE`.
+    pub wildcard: bool,
+    /// The thread.
+    pub thread: u16,
+    /// The call's return address, or 0.
+    pub site: u64,
+    /// When the call that holds the event was entered.
+    pub enter: Nanos,
+    /// When it returned.
+    pub exit: Nanos,
+}
+
+impl<'a> CallRef<'a> {
+    /// The events of this call in their order: its own, then its parts'.
+    pub fn events(self) -> impl Iterator<Item = Event> + 'a {
+        let call = self.call;
+        let event = move |kind, peer, tag, bytes, comm, flags: Flags| Event {
+            kind,
+            peer,
+            tag,
+            bytes,
+            comm,
+            proc: call.proc,
+            wildcard: flags.has(Flags::WILDCARD),
+            thread: call.thread,
+            site: call.site,
+            enter: call.enter,
+            exit: call.exit,
+        };
+        let own = if call.flags.has(Flags::CONTINUED) {
+            None
+        } else {
+            match call.class {
+                Class::Send if call.peer >= 0 => Some(EventKind::Send),
+                Class::Collective | Class::Comm => Some(EventKind::Collective),
+                Class::Rma | Class::Io if call.flags.has(Flags::COLLECTIVE) => Some(EventKind::Collective),
+                _ => None,
+            }
+        };
+        let head = own.map(|kind| event(kind, call.peer, call.tag, call.bytes, call.comm, call.flags));
+        head.into_iter().chain(self.parts.iter().filter_map(move |part| {
+            let kind = match part.kind {
+                PartKind::Send if part.peer >= 0 => EventKind::Send,
+                PartKind::Recv if part.peer >= 0 && !part.flags.has(Flags::CANCELLED) => EventKind::Recv,
+                PartKind::Collective => EventKind::Collective,
+                _ => return None,
+            };
+            Some(event(kind, part.peer, part.tag, part.bytes, part.comm, part.flags))
+        }))
+    }
+}
+
+/// A communicator as one rank knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CommDef {
+    /// The rank's own number for it, from 0 (`MPI_COMM_WORLD`), 1 (`MPI_COMM_SELF`) up.
+    pub local: u32,
+    /// World ranks of its (local) group, by their rank in it.
+    pub members: Vec<u32>,
+    /// World ranks of the remote group of an intercommunicator; else empty.
+    pub remote: Vec<u32>,
+}
+
+/// How a clock reading becomes nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockStart {
+    /// Whether units are `rdtsc >> shift`; else they are nanoseconds of CLOCK_MONOTONIC `>> shift`.
+    pub tsc: bool,
+    /// By how many bits a reading is shifted to give a unit.
+    pub shift: u8,
+    /// Units at the start of the process.
+    pub units: u64,
+    /// CLOCK_MONOTONIC in ns at the same moment.
+    pub monotonic_ns: u64,
+    /// CLOCK_REALTIME in ns at the same moment.
+    pub realtime_ns: u64,
+    /// Units and CLOCK_MONOTONIC in ns a while later (after MPI_Init): the first calibration.
+    pub later: (u64, u64),
+}
+
+/// The first frame of a rank's file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankHeader {
+    /// This rank.
+    pub rank: u32,
+    /// Size of `MPI_COMM_WORLD`.
+    pub size: u32,
+    /// Host name.
+    pub host: String,
+    /// Identity of the host's clock (boot id): ranks with the same one share CLOCK_MONOTONIC.
+    pub boot_id: String,
+    /// Process id.
+    pub pid: u32,
+    /// The program's path.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// `MPI_Get_library_version`, first line, or what an importer knows.
+    pub mpi: String,
+    /// The binary interface: `openmpi`, `mpich`, `standard`, or `imported`.
+    pub abi: String,
+    /// Version of phasecast that wrote the trace.
+    pub writer: String,
+    /// The clock.
+    pub clock: ClockStart,
+    /// Names of procedures; a [`ProcId`] of this file is an index into it.
+    pub procedures: Vec<String>,
+}
+
+/// How a rank's recording ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// MPI_Finalize was reached.
+    Finalized,
+    /// MPI_Abort was called with this code.
+    Aborted(i32),
+    /// The process exited without MPI_Finalize.
+    Exited,
+    /// Recording was given up, for this reason (a full disk); the program went on.
+    Stopped(String),
+}
+
+/// The last frame of a rank's file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trailer {
+    /// How it ended.
+    pub ending: Ending,
+    /// Calls recorded.
+    pub calls: u64,
+    /// The end of the rank's run in clock units.
+    pub end_units: u64,
+    /// Time spent in the tracer itself, as it estimates it, in ns.
+    pub own_ns: u64,
+    /// Executable mappings, to name call sites: (first address, last address + 1, file offset, path).
+    pub modules: Vec<(u64, u64, u64, String)>,
+}
+
+/// Where a rank's recording breaks off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cut {
+    /// The rank.
+    pub rank: Rank,
+    /// Calls that were recorded.
+    pub calls: u64,
+    /// The exit of the last of them.
+    pub at: Nanos,
+    /// Why, as far as the file tells.
+    pub reason: String,
+}
+
+/// What a message is matched by besides its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Channel {
+    /// The sender.
+    pub source: Rank,
+    /// The receiver.
+    pub destination: Rank,
+    /// The communicator.
+    pub comm: CommId,
+    /// The tag.
+    pub tag: i32,
+}
+
+impl Event {
+    /// The channel of a message that `rank` sends or has received; none for a collective.
+    pub fn channel(&self, rank: Rank) -> Option<Channel> {
+        let peer = Rank(u32::try_from(self.peer).ok()?);
+        let (source, destination) = match self.kind {
+            EventKind::Send => (rank, peer),
+            EventKind::Recv => (peer, rank),
+            EventKind::Collective => return None,
+        };
+        Some(Channel { source, destination, comm: self.comm, tag: self.tag })
+    }
+
+    /// The volume as a newtype.
+    pub fn volume(&self) -> Bytes {
+        Bytes(self.bytes)
+    }
+}

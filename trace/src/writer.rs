@@ -1,0 +1,203 @@
+//! Writes a trace folder from calls that are already known: importers, transformations and made traces use it. (The
+//! tracer writes the same frames on its own, as the program runs.)
+use crate::codec;
+use crate::encode::{Encoder, Shape};
+use crate::error::TraceError;
+use crate::frame::{Frame, Kind};
+use crate::model::{Call, ClockStart, CommDef, Part, RankHeader, Trailer};
+use crate::reader::file_name;
+use crate::tail::CAPACITY;
+use crate::units::{Nanos, Rank};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// zstd level of chunks at rest.
+pub const LEVEL: i32 = 3;
+
+/// Writes a whole trace under a temporary name and gives it its own at the end.
+#[derive(Debug)]
+pub struct TraceWriter {
+    path: PathBuf,
+    temporary: PathBuf,
+    done: bool,
+}
+
+impl TraceWriter {
+    /// A writer of a new trace in the folder `path`.
+    ///
+    /// # Errors
+    /// If there is something of that name, or the folder cannot be made.
+    pub fn create(path: &Path) -> Result<TraceWriter, TraceError> {
+        if path.exists() {
+            return Err(TraceError::Exists { path: path.to_owned() });
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".part{}", std::process::id()));
+        let temporary = path.with_file_name(name);
+        fs::create_dir_all(&temporary).map_err(TraceError::io(&temporary, "create"))?;
+        Ok(TraceWriter { path: path.to_owned(), temporary, done: false })
+    }
+
+    /// Starts a rank's file. Times of its calls are in ns from the origin: see [`imported_clock`].
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn rank(&self, header: &RankHeader) -> Result<RankWriter, TraceError> {
+        RankWriter::create(self.temporary.join(file_name(header.rank)), header)
+    }
+
+    /// Completes the trace: from now on it has its name.
+    ///
+    /// # Errors
+    /// If it cannot be renamed.
+    pub fn finish(mut self) -> Result<(), TraceError> {
+        if let Ok(folder) = File::open(&self.temporary) {
+            folder.sync_all().map_err(TraceError::io(&self.temporary, "sync"))?;
+        }
+        fs::rename(&self.temporary, &self.path).map_err(TraceError::io(&self.path, "rename a finished trace to"))?;
+        self.done = true;
+        Ok(())
+    }
+}
+
+impl Drop for TraceWriter {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = fs::remove_dir_all(&self.temporary);
+        }
+    }
+}
+
+/// The clock of a trace whose times are already nanoseconds from a common origin.
+pub fn imported_clock() -> ClockStart {
+    ClockStart { tsc: false, shift: 0, units: 0, monotonic_ns: 0, realtime_ns: 0, later: (1 << 30, 1 << 30) }
+}
+
+/// Writes one rank's file.
+pub struct RankWriter {
+    path: PathBuf,
+    out: BufWriter<File>,
+    encoder: Encoder,
+    buffer: Vec<u8>,
+    used: usize,
+    sequence: u32,
+    base: u64,
+    calls: u64,
+}
+
+impl RankWriter {
+    fn create(path: PathBuf, header: &RankHeader) -> Result<RankWriter, TraceError> {
+        let file = File::create(&path).map_err(TraceError::io(&path, "create"))?;
+        let mut writer = RankWriter {
+            path,
+            out: BufWriter::new(file),
+            encoder: Encoder::default(),
+            buffer: vec![0; CAPACITY],
+            used: 0,
+            sequence: 0,
+            base: 0,
+            calls: 0,
+        };
+        writer.put(&Frame::new(Kind::Header).with_payload(&codec::to_bytes(header), Some(LEVEL)))?;
+        Ok(writer)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
+        self.out.write_all(bytes).map_err(TraceError::io(&self.path, "write"))
+    }
+
+    /// Defines communicators; each must be defined before it is used.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn comms(&mut self, defs: &[CommDef]) -> Result<(), TraceError> {
+        self.put(&Frame::new(Kind::Comms).with_payload(&codec::to_bytes(&defs), Some(LEVEL)))
+    }
+
+    /// Appends a call; its communicator and its parts' are the rank's own numbers, its times ns from the origin, not
+    /// before the exit of the call before it.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn push(&mut self, call: &Call, parts: &[Part]) -> Result<(), TraceError> {
+        let mut rest = parts;
+        let mut call = *call;
+        loop {
+            let room = self.buffer.len() - self.used;
+            if !self.encoder.fits(rest.len().min(MOST_PARTS), room) {
+                self.flush()?;
+            }
+            if self.encoder.items() == 0 {
+                self.base = self.encoder.last();
+            }
+            let (now, later) = rest.split_at(rest.len().min(MOST_PARTS));
+            let shape = Shape::call(&call, call.comm.0);
+            self.used = self.encoder.call(&mut self.buffer, self.used, &shape, call.enter.0, call.exit.0);
+            for part in now {
+                self.used = self.encoder.part(&mut self.buffer, self.used, &Shape::part(part, part.comm.0));
+            }
+            if later.is_empty() {
+                self.calls += 1;
+                return Ok(());
+            }
+            rest = later;
+            call.flags = call.flags.with(crate::model::Flags::CONTINUED);
+            call.enter = call.exit;
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let mut frame = Frame::new(Kind::Calls);
+        frame.sequence = self.sequence;
+        frame.items = self.encoder.items();
+        frame.base = self.base;
+        let bytes = frame.with_payload(&self.buffer[..self.used], Some(LEVEL));
+        self.put(&bytes)?;
+        self.sequence += 1;
+        self.used = 0;
+        self.base = self.encoder.last();
+        self.encoder.begin(self.base);
+        Ok(())
+    }
+
+    /// Writes what is left and the end record. `trailer.calls` is set to the number of calls pushed.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(mut self, mut trailer: Trailer) -> Result<(), TraceError> {
+        if self.encoder.items() > 0 {
+            self.flush()?;
+        }
+        trailer.calls = self.calls;
+        self.put(&Frame::new(Kind::Trailer).with_payload(&codec::to_bytes(&trailer), Some(LEVEL)))?;
+        self.out.flush().map_err(TraceError::io(&self.path, "write"))?;
+        self.out.get_ref().sync_all().map_err(TraceError::io(&self.path, "sync"))
+    }
+
+    /// The exit of the last call.
+    pub fn last(&self) -> Nanos {
+        Nanos(self.encoder.last())
+    }
+}
+
+/// Parts that one item of the chunk may have; a call with more goes on in items marked as continued.
+pub const MOST_PARTS: usize = 512;
+
+/// A header for a trace that is made or imported rather than recorded.
+pub fn made_header(rank: Rank, size: u32, program: &str, procedures: &[&str]) -> RankHeader {
+    RankHeader {
+        rank: rank.0,
+        size,
+        host: String::new(),
+        boot_id: String::new(),
+        pid: 0,
+        program: program.into(),
+        args: Vec::new(),
+        mpi: String::new(),
+        abi: "imported".into(),
+        writer: concat!("phasecast ", env!("CARGO_PKG_VERSION")).into(),
+        clock: imported_clock(),
+        procedures: procedures.iter().map(|p| (*p).into()).collect(),
+    }
+}

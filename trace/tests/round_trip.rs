@@ -1,0 +1,164 @@
+//! What is written is read back; what is cut off or damaged is refused or opens as far as it goes, and never panics.
+use phasecast_trace::model::{CommDef, Ending, Trailer};
+use phasecast_trace::units::{CommId, Nanos, ProcId, Rank};
+use phasecast_trace::writer::{TraceWriter, made_header};
+use phasecast_trace::{Call, Class, Flags, Part, PartKind, Trace};
+use proptest::prelude::*;
+use std::path::Path;
+
+type Made = Vec<(Call, Vec<Part>)>;
+
+fn part() -> impl Strategy<Value = Part> {
+    (0u8..4, -3i32..2, 0i32..5, prop_oneof![Just(8u64), any::<u64>()], 0u32..2).prop_map(
+        |(kind, peer, tag, bytes, comm)| Part {
+            kind: PartKind::from_u8(kind).unwrap(),
+            flags: Flags(0),
+            peer,
+            tag,
+            bytes,
+            comm: CommId(comm),
+        },
+    )
+}
+
+fn calls() -> impl Strategy<Value = Made> {
+    let call = (0u8..14, -3i32..2, any::<i32>(), 0u64..1000, 0u64..5000, 0u64..3, 0u16..2);
+    let one = (call, proptest::collection::vec(part(), 0..4));
+    proptest::collection::vec(one, 0..300).prop_map(|list| {
+        let mut now = 0;
+        list.into_iter()
+            .map(|((class, peer, tag, gap, length, site, proc), parts)| {
+                let enter = now + gap;
+                now = enter + length;
+                let call = Call {
+                    proc: ProcId(proc),
+                    class: Class::from_u8(class).unwrap(),
+                    flags: Flags(0),
+                    thread: 0,
+                    peer,
+                    tag,
+                    bytes: length,
+                    comm: CommId(u32::from(proc)),
+                    site: site << 40,
+                    enter: Nanos(enter),
+                    exit: Nanos(now),
+                };
+                (call, parts)
+            })
+            .collect()
+    })
+}
+
+fn write(path: &Path, ranks: &[Made]) {
+    let writer = TraceWriter::create(path).unwrap();
+    let size = ranks.len() as u32;
+    for (rank, made) in ranks.iter().enumerate() {
+        let rank = rank as u32;
+        let header = made_header(Rank(rank), size, "made", &["MPI_Send", "MPI_Recv"]);
+        let mut out = writer.rank(&header).unwrap();
+        let world = CommDef { local: 0, members: (0..size).collect(), remote: vec![] };
+        let own = CommDef { local: 1, members: vec![rank], remote: vec![] };
+        out.comms(&[world, own]).unwrap();
+        for (call, parts) in made {
+            out.push(call, parts).unwrap();
+        }
+        let end_units = out.last().0;
+        let trailer = Trailer { ending: Ending::Finalized, calls: 0, end_units, own_ns: 0, modules: vec![] };
+        out.finish(trailer).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// Reads everything there is to read.
+fn read_all(path: &Path) -> Result<Vec<Made>, phasecast_trace::TraceError> {
+    let trace = Trace::open(path)?;
+    trace.cuts()?;
+    let mut all = Vec::new();
+    for rank in trace.ranks() {
+        let mut made = Made::new();
+        let mut reader = trace.calls(rank);
+        while let Some(call) = reader.next_call()? {
+            made.push((*call.call, call.parts.to_vec()));
+        }
+        all.push(made);
+    }
+    Ok(all)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn what_is_written_is_read(ranks in proptest::collection::vec(calls(), 2..3)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.trace");
+        write(&path, &ranks);
+        let mut back = read_all(&path).unwrap();
+        for (rank, made) in back.iter_mut().enumerate() {
+            for (call, parts) in made {
+                // Communicator 0 is the world; the others are numbered over all ranks.
+                let local = |id: CommId| if id.0 == 0 { id } else { CommId(id.0 - rank as u32) };
+                call.comm = local(call.comm);
+                parts.iter_mut().for_each(|p| p.comm = local(p.comm));
+            }
+        }
+        prop_assert_eq!(back, ranks);
+    }
+
+    #[test]
+    fn a_trace_that_is_cut_off_opens_as_far_as_it_goes(ranks in proptest::collection::vec(calls(), 2..3), keep in 0.0f64..1.0) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.trace");
+        write(&path, &ranks);
+        let file = path.join("rank-00000.pct");
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &bytes[..(bytes.len() as f64 * keep) as usize]).unwrap();
+        match read_all(&path) {
+            Ok(_) => prop_assert_eq!(Trace::open(&path).unwrap().cuts().unwrap().len(), 1),
+            Err(error) => prop_assert!(error.is_input(), "{}", error),
+        }
+    }
+
+    #[test]
+    fn damage_is_refused(ranks in proptest::collection::vec(calls(), 2..3), flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.trace");
+        write(&path, &ranks);
+        let file = path.join("rank-00001.pct");
+        let mut bytes = std::fs::read(&file).unwrap();
+        for (at, with) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= with;
+        }
+        std::fs::write(&file, &bytes).unwrap();
+        let _ = read_all(&path);
+    }
+}
+
+#[test]
+fn a_call_with_many_parts_keeps_them_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.trace");
+    let parts: Vec<Part> = (0..5000)
+        .map(|i| Part { kind: PartKind::Recv, flags: Flags(0), peer: 0, tag: i, bytes: 8, comm: CommId(0) })
+        .collect();
+    let call = Call {
+        proc: ProcId(0),
+        class: Class::Complete,
+        flags: Flags(0),
+        thread: 0,
+        peer: -1,
+        tag: -1,
+        bytes: 0,
+        comm: CommId(0),
+        site: 0,
+        enter: Nanos(10),
+        exit: Nanos(20),
+    };
+    write(&path, &[vec![(call, parts)], vec![]]);
+    let trace = Trace::open(&path).unwrap();
+    let mut tags = Vec::new();
+    trace.for_each_event(Rank(0), |e| tags.push((e.tag, e.exit))).unwrap();
+    assert_eq!(tags, (0..5000).map(|i| (i, Nanos(20))).collect::<Vec<_>>());
+    assert_eq!(trace.trailer(Rank(0)).unwrap().calls, 1);
+}
