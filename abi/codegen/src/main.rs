@@ -6,7 +6,7 @@ mod emit;
 mod json;
 mod kinds;
 #[allow(dead_code)]
-#[path = "../../src/model.rs"]
+#[path = "../../src/model/mod.rs"]
 mod model;
 mod rules;
 
