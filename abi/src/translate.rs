@@ -42,9 +42,7 @@ enum Others {
 impl Domain {
     fn others(self) -> Others {
         match self {
-            Domain::Rank | Domain::Tag | Domain::FileOffset | Domain::DistributionArgument | Domain::Size => {
-                Others::NonNegative
-            }
+            Domain::Rank | Domain::Tag | Domain::FileOffset | Domain::DistributionArgument => Others::NonNegative,
             Domain::BufferAddress
             | Domain::StatusAddress
             | Domain::ArgumentAddress
@@ -58,7 +56,8 @@ impl Domain {
 
 impl Abi {
     /// The neutral form of a value of this interface. Handles and addresses are passed as their bits. `None` if it has
-    /// none: a handle that the program made, an error code that is no class, a constant that the MPI-5 ABI lacks.
+    /// none: a handle that the program made, an error code that is no class, a constant that the MPI-5 ABI lacks, a size
+    /// (sizes are looked up by name, no call passes them).
     pub fn to_neutral(self, domain: Domain, value: i64, symbols: &dyn Symbols) -> Option<i64> {
         translate(domain, value, self, Abi::Standard, symbols)
     }
@@ -93,6 +92,9 @@ impl Abi {
 }
 
 fn translate(domain: Domain, value: i64, from: Abi, to: Abi, symbols: &dyn Symbols) -> Option<i64> {
+    if domain == Domain::Size {
+        return None;
+    }
     let value = from.normal(domain, value);
     if domain.others() == Others::Bits {
         return bits(domain, value, from, to, symbols);
