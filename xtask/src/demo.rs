@@ -17,7 +17,7 @@ time, measures the true one (median of 3 runs without phasecast), and prints bot
 
 const RANKS: &str = "2";
 /// Edge of the grid and steps: about 10 s on 2 ranks of a processor of today.
-const PROGRAM_ARGUMENTS: [&str; 2] = ["1536", "6000"];
+const PROGRAM_ARGUMENTS: [&str; 2] = ["1024", "4000"];
 const LAUNCHER: &str = "mpirun.openmpi -n {n}";
 
 /// Runs the demo.

@@ -1,0 +1,137 @@
+//! Running a command to its end, or to the end of its time.
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a command may take before it is ended and the test fails.
+pub const LIMIT: Duration = Duration::from_secs(90);
+
+/// What a command left.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Exit code; 128 + signal for one that a signal ended.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// This outcome, if the command succeeded.
+    ///
+    /// # Panics
+    /// With both outputs where it did not.
+    #[must_use]
+    pub fn succeeded(self) -> Outcome {
+        assert_eq!(self.code, 0, "exit code\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// A command under way. Its outputs go to files, so that no child of it can hold up the test by a pipe.
+pub struct Running {
+    child: Child,
+    stdout: File,
+    stderr: File,
+    words: String,
+    until: Instant,
+}
+
+/// Starts a command in a process group of its own, with nothing to read.
+///
+/// # Panics
+/// Where it cannot be started.
+pub fn start(command: &mut Command) -> Running {
+    let words = format!("{command:?}");
+    let (stdout, stderr) = (scratch(), scratch());
+    let (out, err) = (stdout.try_clone(), stderr.try_clone());
+    command.stdin(Stdio::null()).stdout(out.expect("a file can be shared")).stderr(err.expect("a file can be shared"));
+    let child = command.process_group(0).spawn().unwrap_or_else(|error| panic!("{words}: {error}"));
+    Running { child, stdout, stderr, words, until: Instant::now() + LIMIT }
+}
+
+/// Runs a command to its end.
+///
+/// # Panics
+/// Where it cannot be started or takes longer than [`LIMIT`]; then it is ended first.
+pub fn run(command: &mut Command) -> Outcome {
+    start(command).finish()
+}
+
+impl Running {
+    /// Standard output so far.
+    pub fn stdout(&self) -> String {
+        text(&self.stdout)
+    }
+
+    /// Waits until `found` is in standard output, and returns it all.
+    ///
+    /// # Panics
+    /// Where the command ends or its time runs out before that.
+    pub fn wait_for(&mut self, found: impl Fn(&str) -> bool) -> String {
+        loop {
+            let output = self.stdout();
+            if found(&output) {
+                return output;
+            }
+            let ended = self.child.try_wait().expect("a child can be waited for").is_some();
+            if ended || Instant::now() > self.until {
+                self.end();
+                panic!("{}: not seen what was waited for\n{output}\n{}", self.words, text(&self.stderr));
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Panics
+    /// Where the time runs out first; then the command and its group are ended.
+    pub fn finish(mut self) -> Outcome {
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                let code = status.code().or_else(|| status.signal().map(|s| 128 + s)).unwrap_or(-1);
+                return Outcome { code, stdout: text(&self.stdout), stderr: text(&self.stderr) };
+            }
+            if Instant::now() > self.until {
+                self.end();
+                let (out, err) = (text(&self.stdout), text(&self.stderr));
+                panic!("{} took more than {LIMIT:?}\n--- stdout\n{out}\n--- stderr\n{err}", self.words);
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Asks a launcher to end its ranks, and after a while ends what is left.
+    fn end(&mut self) {
+        let group = Pid::from_raw(self.child.id().cast_signed());
+        for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+            let patience = Instant::now() + Duration::from_secs(3);
+            while Instant::now() < patience
+                && killpg(group, signal).is_ok()
+                && matches!(self.child.try_wait(), Ok(None))
+            {
+                sleep(Duration::from_millis(100));
+            }
+        }
+    }
+}
+
+fn scratch() -> File {
+    tempfile::tempfile().expect("the folder for temporary files can be written to")
+}
+
+/// All that is in the file, read by position: its offset is shared with the child that writes to it.
+fn text(file: &File) -> String {
+    let length = file.metadata().expect("an open file has a length").len();
+    let mut bytes = vec![0; usize::try_from(length).expect("an output fits in memory")];
+    file.read_exact_at(&mut bytes, 0).expect("a file can be read");
+    String::from_utf8_lossy(&bytes).into_owned()
+}

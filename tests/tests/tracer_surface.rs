@@ -1,0 +1,56 @@
+//! Every communication procedure that the standard has, under each MPI: each call is recorded, once, under its name.
+
+use phasecast_tests::example::compiled;
+use phasecast_tests::mpi::Mpi;
+use phasecast_tests::traced::Job;
+
+fn exact(mpi: Mpi, ranks: u32) {
+    let traced = Job::new(mpi, ranks, &[compiled(mpi, "surface").as_os_str(), "@".as_ref()]).run();
+    assert_eq!(traced.outcome.code, 0, "{:?}", traced.outcome);
+    traced.assert_counts();
+    let stat = traced.stat();
+    assert_eq!(stat["ranks"], ranks, "{stat}");
+    assert_eq!(stat["unmatched"], 0, "{stat}");
+    assert_eq!(stat["pending"], 0, "{stat}");
+    assert_eq!(stat["truncated_ranks"].as_array().map(Vec::len), Some(0), "{stat}");
+}
+
+#[test]
+fn open_mpi_4() {
+    exact(Mpi::OpenMpi, 2);
+}
+
+#[test]
+fn open_mpi_4_on_four_ranks() {
+    exact(Mpi::OpenMpi, 4);
+}
+
+#[test]
+fn mpich_4() {
+    exact(Mpi::Mpich, 2);
+}
+
+#[test]
+fn mpich_4_on_four_ranks() {
+    exact(Mpi::Mpich, 4);
+}
+
+#[test]
+fn open_mpi_5() {
+    exact(Mpi::OpenMpi5, 2);
+}
+
+#[test]
+fn mpich_5() {
+    exact(Mpi::Mpich5, 2);
+}
+
+#[test]
+fn mpich_5_by_the_standard_abi() {
+    exact(Mpi::Mpich5Abi, 2);
+}
+
+#[test]
+fn intel_mpi() {
+    exact(Mpi::Impi, 2);
+}
