@@ -1,0 +1,230 @@
+//! Starts a parallel program with the machine's launcher, watches it, and ends it without leaving a process behind.
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The library families whose launchers have names of their own where several are installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    OpenMpi,
+    Mpich,
+}
+
+/// How a program is started: words that stand before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launcher {
+    words: Vec<OsString>,
+}
+
+impl Launcher {
+    /// The launcher given by the user, `{n}` standing for the number of ranks; else the `mpirun` that fits the MPI
+    /// library which the program needs; else `mpirun`.
+    ///
+    /// # Errors
+    /// If the template is empty, or no launcher is found.
+    pub fn find(template: Option<&str>, ranks: u32, program: &Path) -> Result<Launcher> {
+        if let Some(template) = template {
+            let words: Vec<OsString> =
+                template.split_whitespace().map(|word| word.replace("{n}", &ranks.to_string()).into()).collect();
+            if words.is_empty() {
+                bail!("--launcher is empty. Give a command such as 'srun -n {{n}}'.");
+            }
+            return Ok(Launcher { words });
+        }
+        let names: &[&str] = match family(program) {
+            Some(Family::OpenMpi) => &["mpirun.openmpi", "mpirun", "mpiexec"],
+            Some(Family::Mpich) => &["mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec"],
+            None => &["mpirun", "mpiexec", "srun"],
+        };
+        let found = names.iter().find_map(|name| in_path(OsStr::new(name)));
+        let found = found.context("no mpirun, mpiexec or srun is in PATH. Install an MPI, or name one with --launcher.")?;
+        Ok(Launcher { words: vec![found.into(), "-n".into(), ranks.to_string().into()] })
+    }
+
+    /// Starts `command` under the launcher, in a process group of its own. Its output goes to our standard error, so
+    /// that ours stays free for results.
+    ///
+    /// # Errors
+    /// If the launcher cannot be started.
+    pub fn start(&self, command: &[OsString]) -> Result<Launch> {
+        let started_ns = monotonic_ns();
+        let mut child = Command::new(&self.words[0])
+            .args(&self.words[1..])
+            .args(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start the launcher {}", self.words[0].display()))?;
+        let quiet = Arc::new(AtomicBool::new(false));
+        let pipes = [
+            child.stdout.take().map(|pipe| forward(pipe, quiet.clone())),
+            child.stderr.take().map(|pipe| forward(pipe, quiet.clone())),
+        ];
+        Ok(Launch { child, started_ns, quiet, pipes: pipes.into_iter().flatten().collect(), ended: None })
+    }
+}
+
+impl std::fmt::Display for Launcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words: Vec<_> = self.words.iter().map(|w| w.to_string_lossy()).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+/// A running launcher with the program under it. Ended when dropped.
+#[derive(Debug)]
+pub struct Launch {
+    child: Child,
+    started_ns: u64,
+    quiet: Arc<AtomicBool>,
+    pipes: Vec<JoinHandle<()>>,
+    ended: Option<(ExitStatus, u64)>,
+}
+
+impl Launch {
+    /// CLOCK_MONOTONIC when it was started, in ns.
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
+    /// How it ended and CLOCK_MONOTONIC (ns) at that moment, if it has.
+    ///
+    /// # Errors
+    /// If the system cannot say.
+    pub fn ended(&mut self) -> Result<Option<(ExitStatus, u64)>> {
+        if self.ended.is_none()
+            && let Some(status) = self.child.try_wait()?
+        {
+            self.ended = Some((status, monotonic_ns()));
+            self.pipes.drain(..).for_each(|pipe| drop(pipe.join()));
+        }
+        Ok(self.ended)
+    }
+
+    /// Waits until it ends or the user interrupts.
+    ///
+    /// # Errors
+    /// If the user interrupts: then it is ended.
+    pub fn wait(&mut self) -> Result<(ExitStatus, u64)> {
+        loop {
+            if let Some(end) = self.ended()? {
+                return Ok(end);
+            }
+            if interrupted() {
+                self.stop(&[]);
+                bail!("interrupted; the program was ended");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends the program: the launcher is asked to, the ranks on this host (`pids`) are killed, and what is left of
+    /// its process group after three seconds too.
+    pub fn stop(&mut self, pids: &[u32]) {
+        self.quiet.store(true, Ordering::Relaxed);
+        if matches!(self.ended(), Ok(Some(_))) {
+            return;
+        }
+        let group = Pid::from_raw(self.child.id() as i32);
+        let _ = kill(group, Signal::SIGTERM);
+        for &pid in pids {
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        }
+        let patience = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < patience && !matches!(self.ended(), Ok(Some(_))) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = killpg(group, Signal::SIGKILL);
+        if let Ok(status) = self.child.wait() {
+            self.ended.get_or_insert((status, monotonic_ns()));
+        }
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        self.stop(&[]);
+    }
+}
+
+fn forward(mut pipe: impl Read + Send + 'static, quiet: Arc<AtomicBool>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+            if !quiet.load(Ordering::Relaxed) {
+                let _ = std::io::stderr().write_all(&buffer[..length]);
+            }
+        }
+    })
+}
+
+/// CLOCK_MONOTONIC in ns.
+pub fn monotonic_ns() -> u64 {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}
+
+/// The boot id: hosts that share it share CLOCK_MONOTONIC.
+pub fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user has asked to stop since [`catch_interrupts`].
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// From now on SIGINT and SIGTERM set a flag, so that the program is ended before we are.
+pub fn catch_interrupts() {
+    use nix::sys::signal::{SigHandler, signal};
+    extern "C" fn note(_: i32) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    for number in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic, which is safe in a signal handler.
+        let _ = unsafe { signal(number, SigHandler::Handler(note)) };
+    }
+}
+
+/// The file that a command names: with a slash as it stands, else found in PATH.
+pub fn in_path(name: &OsStr) -> Option<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        return path.is_file().then_some(path);
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// The family of the MPI library that a program was linked with, by the names in its dynamic section.
+fn family(program: &Path) -> Option<Family> {
+    use object::read::elf::{Dyn, ElfFile64, FileHeader};
+    let bytes = std::fs::read(in_path(program.as_os_str())?).ok()?;
+    let file = ElfFile64::<object::Endianness>::parse(&*bytes).ok()?;
+    let endian = file.endian();
+    let sections = file.elf_header().sections(endian, &*bytes).ok()?;
+    let (dynamic, strings) = sections.dynamic(endian, &*bytes).ok()??;
+    let strings = sections.strings(endian, &*bytes, strings).ok()?;
+    dynamic.iter().filter(|entry| entry.tag32(endian) == Some(object::elf::DT_NEEDED)).find_map(|entry| {
+        let name = entry.string(endian, strings).ok()?;
+        match std::str::from_utf8(name).ok()? {
+            name if name.starts_with("libmpich") || name.starts_with("libmpi.so.12") => Some(Family::Mpich),
+            name if name.starts_with("libmpi_abi") => None,
+            name if name.starts_with("libmpi.so") || name.starts_with("libmpi_") => Some(Family::OpenMpi),
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,316 @@
+//! `phasecast predict`: runs the program on this (target) machine under the tracer, only until its phases have been
+//! measured, and adds up time x weight.
+use crate::launch::{Launcher, catch_interrupts};
+use crate::live::observe::{Observation, Outcome};
+use crate::live::sign::scratch_folder;
+use crate::signature::{Manifest, Signature, this_machine};
+use crate::trace_launch::traced_command;
+use anyhow::Result;
+use clap::Args;
+use phasecast_analyzer::{Analysis, Estimate, Piece, estimate};
+use phasecast_prediction::{PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
+use phasecast_trace::{Nanos, TraceError};
+use phasecast_trace::container::write_atomic;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+/// Rectangles of the report's timeline.
+const TIMELINE: usize = 4000;
+/// Occurrences of a relevant phase that must be seen before a run may be stopped.
+const ENOUGH: u64 = 3;
+
+/// Predict the full run time of a program on this machine.
+#[derive(Args, Debug)]
+#[command(after_long_help = "Example:\n  phasecast predict cg.phc -- ./cg 1000\n\n\
+    The program may be another build than the one that was signed (another MPI), with the same input and ranks.\n\
+    It is run until the share or the precision asked for is reached; a program whose phases do not come again runs\n\
+    to its end, and the prediction says so.")]
+pub struct PredictArgs {
+    /// The signature.
+    #[arg(value_name = "SIGNATURE")]
+    signature: PathBuf,
+    /// Stop when this share of the run lies behind.
+    #[arg(long, value_name = "0..1", value_parser = share, default_value = "0.3")]
+    share: f64,
+    /// Stop as soon as the interval's half-width is at most this share of the prediction.
+    #[arg(long, value_name = "0..1", value_parser = share)]
+    precision: Option<f64>,
+    /// How to start the program instead of with the mpirun that fits it; {n} stands for the number of ranks.
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
+    /// The true run time in seconds, if it is known: the error is printed too.
+    #[arg(long, value_name = "SECONDS")]
+    aet: Option<f64>,
+    /// Write the prediction (JSON) to this file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the prediction as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments, if they are not those that were signed.
+    #[arg(last = true, value_name = "PROGRAM")]
+    command: Vec<String>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| "a number above 0, at most 1".into())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the signature cannot be read, or the program fails or cannot be traced.
+pub fn run(args: &PredictArgs) -> Result<ExitCode> {
+    let begun = Instant::now();
+    if let Some(output) = args.output.as_deref().filter(|o| o.exists()) {
+        return Err(TraceError::Exists { path: output.to_owned() }.into());
+    }
+    let manifest = Signature::load(&args.signature)?.manifest;
+    let mut prediction = predict(args, &manifest, begun)?;
+    if let Some(aet) = args.aet {
+        prediction.with_true_time(aet);
+    }
+    let text = serde_json::to_string(&prediction)?;
+    if let Some(output) = &args.output {
+        write_atomic(output, format!("{text}\n").as_bytes())?;
+    }
+    if args.json {
+        println!("{text}");
+    } else {
+        print!("{}", crate::commands::compare::one(&prediction));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn predict(args: &PredictArgs, manifest: &Manifest, begun: Instant) -> Result<Prediction> {
+    let analysis = &manifest.analysis;
+    let command = if args.command.is_empty() { &manifest.command } else { &args.command };
+    catch_interrupts();
+    let launcher = Launcher::find(args.launcher.as_deref(), manifest.ranks, Path::new(&command[0]))?;
+    let scratch = scratch_folder()?;
+    let folder = scratch.path().join("target.trace");
+    let mut notes = Vec::new();
+    if !analysis.verdict.pays {
+        notes.push(format!("the program is run to its end: {}", analysis.verdict.reason));
+    }
+    eprintln!("phasecast: {launcher} {}", command.join(" "));
+    let bar = crate::progress::bar("measuring", "% of the run");
+    let mut launch = launcher.start(&traced_command(&folder, command))?;
+    let mut observation = Observation::new(analysis, &folder);
+    let mut rule = StopRule::new(analysis, args.share, args.precision);
+    let outcome = observation.run(&mut launch, |seen| {
+        bar.set((seen.progress() * 100.0) as u64, 100);
+        rule.stop(seen)
+    });
+    bar.finish();
+    launch.stop(&observation.local_pids());
+    let outcome = outcome?;
+    notes.extend(rule.note.take());
+    notes.extend(observation.divergence_note());
+    let estimate = estimate(analysis, &observation.times(), CONFIDENCE);
+    let startup_s = observation.startups(launch.started_ns()).into_iter().flatten().reduce(f64::max);
+    let startup_s = startup_s.unwrap_or(manifest.startup_s);
+    let wall_s = match outcome {
+        Outcome::RanToEnd { wall_s } => {
+            notes.push("the program ran to its end: its time was measured, not predicted".into());
+            Some(wall_s)
+        }
+        Outcome::Stopped => None,
+    };
+    let mut prediction = assemble(manifest, &observation, &estimate, startup_s, wall_s);
+    prediction.notes = notes;
+    drop(launch);
+    prediction.set_s = begun.elapsed().as_secs_f64();
+    Ok(prediction)
+}
+
+/// When enough has been seen.
+struct StopRule<'a> {
+    analysis: &'a Analysis,
+    share: f64,
+    precision: Option<f64>,
+    asked: Instant,
+    note: Option<String>,
+}
+
+impl<'a> StopRule<'a> {
+    fn new(analysis: &'a Analysis, share: f64, precision: Option<f64>) -> StopRule<'a> {
+        StopRule { analysis, share, precision, asked: Instant::now(), note: None }
+    }
+
+    fn stop(&mut self, seen: &Observation<'_>) -> bool {
+        let progress = seen.progress();
+        if !self.analysis.verdict.pays {
+            return false;
+        }
+        if progress >= self.share {
+            if !self.seen_enough(seen) {
+                self.note = Some(format!(
+                    "the phases that carry the run come late: {:.0} % of the run was needed instead of {:.0} %",
+                    progress * 100.0,
+                    self.share * 100.0
+                ));
+                return false;
+            }
+            return true;
+        }
+        // The interval is worked out a few times a second at most: it must not take the ranks' processors.
+        let Some(precision) = self.precision.filter(|_| self.asked.elapsed().as_millis() >= 250) else { return false };
+        self.asked = Instant::now();
+        if !self.seen_enough(seen) {
+            return false;
+        }
+        let now = estimate(self.analysis, &seen.times(), CONFIDENCE);
+        now.half_width_s <= precision * now.total_s
+    }
+
+    /// Whether the relevant phases of most of the run's time have been seen a few times each.
+    fn seen_enough(&self, seen: &Observation<'_>) -> bool {
+        let counts = seen.counts();
+        let relevant = || self.analysis.phases.iter().filter(|p| p.relevant && !p.one_off);
+        let share = |phases: &mut dyn Iterator<Item = &phasecast_analyzer::Phase>| phases.map(|p| p.share).sum::<f64>();
+        let met = share(&mut relevant().filter(|p| counts[p.id.index()] >= p.weight.min(ENOUGH)));
+        met >= 0.5 * share(&mut relevant())
+    }
+}
+
+impl Observation<'_> {
+    /// Share of the base run's time that all ranks have behind them.
+    fn progress(&self) -> f64 {
+        self.trackers.iter().map(|t| t.as_ref().map_or(0.0, |t| t.progress())).fold(1.0, f64::min)
+    }
+
+    fn times(&self) -> Vec<Vec<Option<Nanos>>> {
+        self.trackers.iter().map(|t| t.as_ref().map_or_else(Vec::new, |t| t.times.clone())).collect()
+    }
+
+    /// For each phase, how many occurrences every rank has completed (the fewest of any rank that takes part).
+    fn counts(&self) -> Vec<u64> {
+        let mut fewest = vec![u64::MAX; self.analysis().phases.len()];
+        for (rank, tracker) in self.trackers.iter().enumerate() {
+            let pieces = &self.analysis().pieces[rank];
+            let done = tracker.as_ref().map_or(0, |t| t.measured());
+            let (mut takes_part, mut counts) = (vec![false; fewest.len()], vec![0; fewest.len()]);
+            for (at, piece) in pieces.iter().enumerate() {
+                takes_part[piece.phase.index()] = true;
+                counts[piece.phase.index()] += u64::from(at < done);
+            }
+            for (phase, least) in fewest.iter_mut().enumerate().filter(|(phase, _)| takes_part[*phase]) {
+                *least = (*least).min(counts[phase]);
+            }
+        }
+        fewest
+    }
+
+    fn divergence_note(&self) -> Option<String> {
+        let strange: usize = self.trackers.iter().flatten().map(|t| t.strange).sum();
+        let first = self.trackers.iter().flatten().find_map(|t| t.divergence.clone())?;
+        Some(format!(
+            "the program communicates differently here: {strange} pieces, the first on rank {} after its event {} (phase {}). Is it the same program with the same input?",
+            first.rank, first.event, first.phase
+        ))
+    }
+}
+
+fn assemble(
+    manifest: &Manifest,
+    observation: &Observation<'_>,
+    estimate: &Estimate,
+    startup_s: f64,
+    wall_s: Option<f64>,
+) -> Prediction {
+    let analysis = &manifest.analysis;
+    let pet_s = wall_s.unwrap_or(startup_s + estimate.total_s + manifest.teardown_s);
+    let around = |half: f64| if wall_s.is_some() { [pet_s, pet_s] } else { [(pet_s - half).max(0.0), pet_s + half] };
+    let run_half = estimate.run_half_width_s;
+    let measured = observation.trackers.iter().flatten().map(|t| t.measured_time().seconds()).fold(0.0, f64::max);
+    let base = analysis.phases.iter().zip(&estimate.phases);
+    Prediction {
+        version: VERSION,
+        method: "live".into(),
+        program: manifest.command.join(" "),
+        ranks: manifest.ranks,
+        target: this_machine(&observation.mpi()),
+        base: manifest.machine.clone(),
+        pet_s,
+        interval_s: around(estimate.half_width_s),
+        run_interval_s: [(pet_s - run_half).max(0.0), pet_s + run_half],
+        confidence: CONFIDENCE,
+        set_s: 0.0,
+        coverage: if wall_s.is_some() { 1.0 } else { estimate.coverage },
+        startup_s,
+        residual_s: estimate.unmeasured_s,
+        restart_s: 0.0,
+        warmup_s: 0.0,
+        measured_s: measured,
+        uncertainty: Uncertainty {
+            sampling_s: estimate.sampling_s,
+            unmeasured_s: estimate.rest_s,
+            machine_s: estimate.machine_s,
+        },
+        base_run_s: manifest.aet_s.iter().sum::<f64>() / manifest.aet_s.len().max(1) as f64,
+        naive_s: observation.naive(startup_s),
+        phases: base
+            .map(|(phase, target)| PhasePrediction {
+                id: phase.id.0,
+                weight: phase.weight,
+                measured: target.measured,
+                base_s: phase.time_s,
+                target_s: target.mean_s,
+                total_s: target.total_s,
+                structure: phase.structure.clone(),
+            })
+            .collect(),
+        notes: Vec::new(),
+        aet_s: None,
+        pete: None,
+        timeline: timeline(observation),
+    }
+}
+
+impl Observation<'_> {
+    /// What one would guess without phasecast: the time of the first twentieth of the iterations (the pieces that
+    /// repeat), times twenty, after the start-up and what comes before them.
+    fn naive(&self, startup_s: f64) -> Option<f64> {
+        let tracker = self.trackers.first()?.as_ref()?;
+        let repeats = |p: &Piece| self.analysis().phases.get(p.phase.index()).is_some_and(|phase| !phase.one_off);
+        let pieces = self.analysis().pieces.first()?;
+        let first = pieces.iter().position(repeats)?;
+        let iterations = pieces.iter().filter(|p| repeats(p)).count();
+        let twentieth = iterations / 20;
+        let seconds = |time: &Option<Nanos>| time.map(|t| t.seconds());
+        let before: f64 = tracker.times.iter().take(first).filter_map(seconds).sum();
+        let timed: Vec<_> = pieces.iter().zip(&tracker.times).filter(|(p, _)| repeats(p)).take(twentieth).collect();
+        let timed: Option<Vec<f64>> = timed.into_iter().map(|(_, time)| seconds(time)).collect();
+        (twentieth > 0).then_some(startup_s + before + timed?.iter().sum::<f64>() * iterations as f64 / twentieth as f64)
+    }
+}
+
+/// The measured pieces of all ranks, neighbours of one phase joined, at most [`TIMELINE`] in all.
+fn timeline(observation: &Observation<'_>) -> Vec<TimelinePiece> {
+    let mut all: Vec<TimelinePiece> = Vec::new();
+    let origin = observation.trackers.iter().flatten().map(|t| t.started().0).min().unwrap_or(0);
+    for (rank, tracker) in observation.trackers.iter().enumerate() {
+        let Some(tracker) = tracker else { continue };
+        let mut at = (tracker.started().0 - origin) as f64 * 1e-9;
+        let pieces = &observation.analysis().pieces[rank];
+        let whole = tracker.measured_time().seconds();
+        let finest = whole * observation.trackers.len() as f64 / TIMELINE as f64;
+        let mut open: Option<TimelinePiece> = None;
+        for (piece, time) in pieces.iter().zip(&tracker.times) {
+            let Some(time) = time else { break };
+            let end = at + time.seconds();
+            let now = TimelinePiece { rank: rank as u32, phase: piece.phase.0, start_s: at, end_s: end };
+            at = end;
+            match &mut open {
+                Some(before) if before.end_s - before.start_s < finest => before.end_s = end,
+                _ => all.extend(open.replace(now)),
+            }
+        }
+        all.extend(open);
+    }
+    all
+}
