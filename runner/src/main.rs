@@ -1,2 +1,17 @@
-//! runner
-fn main() {}
+//! The command `phasecast`: reads the command line, runs one subcommand, and turns its outcome into an exit code.
+mod cli;
+mod commands;
+mod exit;
+mod output;
+mod progress;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error),
+    }
+}

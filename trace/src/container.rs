@@ -12,8 +12,10 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-const MAGIC: &[u8; 10] = b"PHASECAST\n";
-const START: usize = 10 + 15 + 4;
+/// The first bytes of every container.
+pub const MAGIC: &[u8; 10] = b"PHASECAST\n";
+/// Where the first section starts.
+pub const START: usize = 10 + 15 + 4;
 const MANIFEST: &str = "manifest";
 
 /// What a container holds.

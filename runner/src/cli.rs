@@ -1,0 +1,65 @@
+//! The command line, defined once: usage, help, man pages and completions all come from here.
+use crate::commands;
+use clap::{Parser, Subcommand};
+
+/// Appended to every long help: the exit codes.
+macro_rules! exit_codes {
+    () => {
+        "Exit codes:
+  0  done
+  1  the work failed (a full disk, a program that failed)
+  2  the command line is wrong
+  3  the input is refused (missing, damaged, foreign, of another version), or the output exists already"
+    };
+}
+
+/// Examples, and after them the exit codes.
+macro_rules! examples {
+    ($text:literal) => {
+        concat!("Examples:\n", $text, "\n\n", exit_codes!())
+    };
+}
+
+/// Predicts how long an MPI program will run on another machine.
+///
+/// phasecast traces one run of the program, finds the few phases that repeat, and measures each of them briefly on
+/// the target machine; weight x time, added up, is the predicted run time.
+#[derive(Debug, Parser)]
+#[command(name = "phasecast", version, propagate_version = true, max_term_width = 100)]
+#[command(arg_required_else_help = true, subcommand_required = true)]
+#[command(after_long_help = examples!("  mpirun -n 4 phasecast trace -o cg.trace ./cg    record a run
+  phasecast stat cg.trace                         what is in it
+  phasecast analyze cg.trace -o cg.phases         its phases and their weights
+  phasecast report cg.phases -o cg.html           the same, to look at
+
+All commands take `--json` where they have an answer: one object on standard output, words on standard error."))]
+#[command(after_help = exit_codes!())]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    #[command(after_long_help = examples!("  phasecast stat cg.trace
+  phasecast stat cg.trace --summary
+  phasecast stat cg.trace --json | jq .events"))]
+    Stat(commands::stat::StatArgs),
+    #[command(after_long_help = examples!("  phasecast dump cg.trace --format csv > cg.csv
+  phasecast dump cg.trace --format json --rank 0 | head"))]
+    Dump(commands::dump::DumpArgs),
+    #[command(after_long_help = examples!("  phasecast inspect cg.trace
+  phasecast inspect cg.trace/rank-00000.pct
+  phasecast inspect cg.phases --json"))]
+    Inspect(commands::inspect::InspectArgs),
+    #[command(after_long_help = examples!("  phasecast compare old.json new.json
+  phasecast compare old.json new.json --aet 121.3,88.0
+  phasecast compare *.json --json"))]
+    Compare(commands::compare::CompareArgs),
+    #[command(after_long_help = examples!("  phasecast man /usr/local/share/man/man1"))]
+    Man(commands::man::ManArgs),
+    #[command(after_long_help = examples!("  phasecast completions bash > /etc/bash_completion.d/phasecast
+  phasecast completions zsh > ~/.zfunc/_phasecast"))]
+    Completions(commands::completions::CompletionsArgs),
+}

@@ -1,0 +1,82 @@
+//! `phasecast compare`: several predictions side by side, machines ranked by their predicted time.
+use crate::exit::Refusal;
+use crate::output::{self, percent, seconds, short};
+use anyhow::Result;
+use clap::Args;
+use phasecast_prediction::Prediction;
+use phasecast_prediction::compare::{Comparison, Entry};
+use std::path::PathBuf;
+
+/// Put several predictions side by side, the fastest machine first
+///
+/// Reads what `phasecast predict` saved with -o or printed with --json. Machines whose intervals overlap with that of
+/// the fastest are marked with ~: which of them is faster is not certain.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The predictions
+    #[arg(required = true, value_name = "PREDICTION")]
+    predictions: Vec<PathBuf>,
+    /// True run times in seconds, one for each prediction in their order (or one, if there is one prediction)
+    #[arg(long, value_name = "SECONDS", value_delimiter = ',', value_parser = positive)]
+    aet: Vec<f64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "it is not a number".to_string())?;
+    if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("a time must be more than 0 seconds".into()) }
+}
+
+/// Compares.
+pub fn run(args: &CompareArgs) -> Result<()> {
+    if !args.aet.is_empty() && args.aet.len() != args.predictions.len() {
+        let (times, files) = (args.aet.len(), args.predictions.len());
+        let what = format!("--aet gives {times} true times for {files} predictions; each needs one of its own");
+        return Err(Refusal::Usage(what).into());
+    }
+    let mut predictions = Vec::new();
+    for (i, path) in args.predictions.iter().enumerate() {
+        let mut prediction = Prediction::read(path)?;
+        if let Some(&aet) = args.aet.get(i) {
+            prediction.with_true_time(aet);
+        }
+        predictions.push((path.display().to_string(), prediction));
+    }
+    let comparison = Comparison::of(&predictions);
+    if args.json { output::json(&comparison) } else { output::words(&print(&comparison)) }
+}
+
+fn print(comparison: &Comparison) -> String {
+    let headers =
+        ["", "machine", "processor", "MPI", "method", "PET", "interval", "x", "SET", "coverage", "AET", "PETE"];
+    let mut table = output::table(&headers, &[0, 5, 7, 8, 9, 10, 11]);
+    for entry in &comparison.predictions {
+        table.add_row(row(entry));
+    }
+    let mut text = format!("{table}\n");
+    for note in &comparison.notes {
+        text.push_str(&format!("note: {}\n", output::clean(note)));
+    }
+    text
+}
+
+fn row(entry: &Entry) -> Vec<String> {
+    let unknown = || "-".to_string();
+    let machine = if entry.target.host.is_empty() { &entry.name } else { &entry.target.host };
+    vec![
+        format!("{}{}", entry.place, if entry.tied && entry.ratio > 1.0 { "~" } else { "" }),
+        short(machine, 24),
+        short(&entry.target.cpu, 28),
+        short(&entry.target.mpi, 20),
+        short(&entry.method, 10),
+        seconds(entry.pet_s),
+        format!("{} .. {}", seconds(entry.interval_s[0]), seconds(entry.interval_s[1])),
+        format!("{:.2}", entry.ratio),
+        seconds(entry.set_s),
+        percent(entry.coverage),
+        entry.aet_s.map_or_else(unknown, seconds),
+        entry.pete.map_or_else(unknown, percent),
+    ]
+}

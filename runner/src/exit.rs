@@ -1,0 +1,100 @@
+//! Errors as the user meets them: one sentence with its causes on standard error, and an exit code.
+use phasecast_prediction::PredictionError;
+use phasecast_trace::TraceError;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The work failed.
+pub const FAILED: u8 = 1;
+/// The command line is wrong (clap exits with the same code).
+pub const USAGE: u8 = 2;
+/// The input is refused: missing, foreign, damaged, of another version, or the output exists already.
+pub const REFUSED: u8 = 3;
+
+/// An error of the command itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The input cannot be used; a sentence that says why and what to do.
+    #[error("{0}")]
+    Input(String),
+    /// The command line asks for something that makes no sense.
+    #[error("{0}. `phasecast help` has the usage.")]
+    Usage(String),
+}
+
+impl Refusal {
+    /// There is nothing of that name.
+    pub fn missing(path: &Path) -> Refusal {
+        Refusal::Input(format!("{} does not exist. Check the path.", path.display()))
+    }
+}
+
+/// The exit code of an error.
+pub fn code(error: &anyhow::Error) -> u8 {
+    for cause in error.chain() {
+        if let Some(refusal) = cause.downcast_ref::<Refusal>() {
+            return if matches!(refusal, Refusal::Usage(_)) { USAGE } else { REFUSED };
+        }
+        let input = cause
+            .downcast_ref::<TraceError>()
+            .map(TraceError::is_input)
+            .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input));
+        if let Some(input) = input {
+            return if input { REFUSED } else { FAILED };
+        }
+    }
+    FAILED
+}
+
+/// Prints an error on standard error; its exit code. A reader that has gone away (`phasecast dump | head`) is none.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if closed(error) {
+        return ExitCode::SUCCESS;
+    }
+    let _ = writeln!(std::io::stderr(), "phasecast: {}", sentence(error));
+    ExitCode::from(code(error))
+}
+
+fn closed(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+}
+
+/// The error and its causes, leaving out what a sentence already says.
+pub fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{}: {cause}", text.trim_end_matches('.'));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+    use std::path::PathBuf;
+
+    #[test]
+    fn causes_are_told_once() {
+        let source = std::io::Error::other("no space");
+        let inner = TraceError::Io { path: PathBuf::from("a"), action: "write", source };
+        let error = anyhow::Error::new(inner).context("the trace is lost.");
+        assert_eq!(sentence(&error), "the trace is lost: cannot write a: no space");
+        assert_eq!(code(&error), FAILED);
+    }
+
+    #[test]
+    fn codes_look_through_context() {
+        let exists = TraceError::Exists { path: PathBuf::from("a") };
+        let error = Err::<(), _>(exists).context("cannot export").unwrap_err();
+        assert_eq!(code(&error), REFUSED);
+        assert_eq!(code(&Refusal::Usage("two of one".into()).into()), USAGE);
+        assert_eq!(code(&anyhow::anyhow!("it broke")), FAILED);
+    }
+}
