@@ -9,6 +9,7 @@ use phasecast_abi::{
     by_name,
 };
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 fn get(name: &str) -> &'static Procedure {
@@ -235,9 +236,13 @@ fn the_committed_table_is_what_the_generator_makes() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut generate = Command::new(cargo);
     generate.args(["run", "--quiet", "-p", "phasecast-abi-codegen", "--", "--apis"]).arg(&apis);
-    let out = generate.arg("--out").arg(&made).current_dir(workspace()).output().expect("run the generator");
+    let wrappers = folder.path().join("wrappers.rs");
+    generate.arg("--out").arg(&made).arg("--tracer-out").arg(&wrappers);
+    let out = generate.current_dir(workspace()).output().expect("run the generator");
     assert!(out.status.success(), "{}", words(&out));
     let committed = workspace().join("abi/src/generated/procedures.rs");
-    let read = |path| std::fs::read_to_string(path).expect("a table");
+    let read = |path: &Path| std::fs::read_to_string(path).expect("a table");
+    assert!(read(&wrappers).contains("MPI_Send PMPI_Send Send [a0 a1 a2 a3 a4 a5])"), "MPI_Send is not wrapped");
+    assert!(!read(&wrappers).contains("MPI_Get_version"), "programs probe for MPI_Get_version");
     assert!(read(&committed) == read(&made), "the table is out of date: run `cargo xtask codegen` and commit it");
 }

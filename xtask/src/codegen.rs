@@ -5,7 +5,6 @@ use crate::setup;
 use crate::shell::{self, Done, failed};
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 pub const HELP: &str = "\
 Make the table of MPI procedures and the tracer's wrappers anew from the standard's data
@@ -15,7 +14,7 @@ Usage: cargo xtask codegen
 Reads apis.json of the PyPI package pympistandard (installed by the set-up) and writes
 abi/src/generated/procedures.rs and tracer/src/generated.rs, both of which are committed.";
 
-/// Writes the generated files and formats them.
+/// Writes the generated files, which have a form of their own that rustfmt is told to leave.
 pub fn run(args: &[String]) -> Done {
     shell::no_arguments(args)?;
     setup::run(&[])?;
@@ -23,10 +22,7 @@ pub fn run(args: &[String]) -> Done {
     let wrappers = shell::root().join("tracer/src/generated.rs");
     let mut generate = shell::cargo();
     generate.args(["run", "--quiet", "-p", "phasecast-abi-codegen", "--", "--apis"]).arg(apis_json()?);
-    shell::step(generate.arg("--out").arg(&table).arg("--tracer-out").arg(&wrappers))?;
-    shell::step(
-        Command::new("rustfmt").args(["--edition", "2024"]).arg(&table).arg(&wrappers).current_dir(shell::root()),
-    )
+    shell::step(generate.arg("--out").arg(&table).arg("--tracer-out").arg(&wrappers))
 }
 
 /// `lib/python3.N/site-packages/pympistandard/data/apis.json`, for whatever N the machine's Python has.
