@@ -35,7 +35,10 @@ pub fn find_below(start: &Path, tail: &str) -> Option<PathBuf> {
 /// The folder of the header of the MPI-5 ABI.
 pub fn mpi5_include() -> PathBuf {
     if let Some(folder) = std::env::var_os("PHASECAST_MPI5_INCLUDE") {
-        return PathBuf::from(folder);
+        let folder = PathBuf::from(folder);
+        let header = folder.join("mpi_abi.h");
+        assert!(header.exists(), "PHASECAST_MPI5_INCLUDE: there is no {}: unset it, or {REMEDY}", header.display());
+        return folder;
     }
     let venv = workspace().join(".phasecast/venvs/mpich5");
     let header =
