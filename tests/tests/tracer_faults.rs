@@ -80,7 +80,10 @@ fn paused_by_pcontrol() {
         let traced = job(mpi, "pcontrol.c").run();
         assert_eq!(traced.outcome.code, 0, "{:?}", traced.outcome);
         traced.assert_counts();
-        assert!(truncated(&traced.stat()).is_empty());
+        let stat = traced.stat();
+        assert!(truncated(&stat).is_empty(), "{stat}");
+        // 15 rounds outside the pause, on 2 ranks: a send, a receive and a reduction each.
+        assert_eq!(stat["events"], 15 * 2 * 3, "{stat}");
     }
 }
 
@@ -94,16 +97,17 @@ fn wildcards_are_resolved() {
         let seen = traced.outcome.stdout.lines().filter_map(|line| line.strip_prefix("MATCH "));
         let seen: Vec<Vec<String>> = seen.map(|rest| rest.split(' ').map(str::to_owned).collect()).collect();
         assert_eq!(seen.len(), 10);
-        let received = traced
-            .dump()
-            .into_iter()
-            .filter(|row| row["rank"] == "0" && ["MPI_Recv", "MPI_Wait"].contains(&row["procedure"].as_str()));
-        let recorded: Vec<Vec<String>> = received
-            .map(|row| {
-                let count = row["bytes"].parse::<usize>().expect("bytes are a number") / size_of::<i32>();
-                vec![row["peer"].clone(), row["tag"].clone(), count.to_string()]
+        // Each part of a call reads kind:peer:tag:bytes:communicator.
+        let rows = traced.dump();
+        let parts = rows.iter().filter(|row| row["rank"] == "0").flat_map(|row| row["parts"].split_whitespace());
+        let recorded: Vec<Vec<String>> = parts
+            .filter_map(|part| match part.split(':').collect::<Vec<_>>()[..] {
+                ["recv", peer, tag, bytes, _] => Some((peer, tag, bytes.parse::<usize>().expect("bytes are a number"))),
+                _ => None,
             })
+            .map(|(peer, tag, bytes)| vec![peer.to_owned(), tag.to_owned(), (bytes / size_of::<i32>()).to_string()])
             .collect();
         assert_eq!(recorded, seen);
+        assert_eq!(traced.stat()["events"], 20);
     }
 }
