@@ -4,12 +4,13 @@ use crate::setup;
 use crate::shell::{self, Done, Failure};
 
 pub const HELP: &str = "\
-Measure the tracer or the analyzer
+Measure the tracer, the analyzer or the predictions
 
-Usage: cargo xtask bench <tracer|analyzer> [ARGUMENTS]
+Usage: cargo xtask bench <tracer|analyzer|predict> [ARGUMENTS]
 
   tracer    ns and bytes per event, and the slow-down of real programs under Open MPI and MPICH
   analyzer  events per second, memory, and linearity on made traces
+  predict   error, interval and cost of live predictions, for programs given as NAME:RANKS:BASE[:TARGET]
 
 What follows is handed to the benchmark program.";
 
@@ -25,6 +26,12 @@ pub fn run(args: &[String]) -> Done {
         }
         Some("analyzer") => {
             command.args(["run", "--release", "-p", "phasecast-analyzer", "--example", "bench_analyzer", "--"]);
+        }
+        Some("predict") => {
+            setup::run(&[])?;
+            shell::step(shell::cargo().args(["build", "--release"]))?;
+            command.args(["run", "--release", "-p", "phasecast-tests", "--bin", "bench-predict", "--"]);
+            shell::mpi_environment(&mut command).env("PHASECAST", shell::target().join("release/phasecast"));
         }
         Some(other) => return Err(Failure::Usage(format!("there is no benchmark '{other}'"))),
         None => return Err(Failure::Usage("say which benchmark".into())),

@@ -1,0 +1,207 @@
+//! Prediction against the truth: for each program, runs and predictions in turn on this machine.
+//!
+//! `bench-predict [--rounds 5] [--share 0.3] [--json FILE] NAME:RANKS:BASE[:TARGET] ...` where BASE and TARGET are programs, the second
+//! for predictions and true runs (built with another MPI), the same if it is left out. Prints a row per program and the
+//! means: true time (median) with its coefficient of variation v, error of prediction (mean, worst), how often the
+//! true time lies in the interval for another run, the naive estimate's error, and what it cost.
+use serde_json::Value;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+type Res<T> = Result<T, Box<dyn Error>>;
+
+struct Job {
+    name: String,
+    ranks: String,
+    base: String,
+    target: String,
+}
+
+#[derive(Default)]
+struct Row {
+    aet: Vec<f64>,
+    errors: Vec<f64>,
+    naive: Vec<f64>,
+    set: Vec<f64>,
+    inside: usize,
+    of: usize,
+    signing: f64,
+}
+
+fn main() -> Res<()> {
+    let (mut rounds, mut share, mut json, mut jobs) = (5, "0.3".to_string(), None, Vec::new());
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(format!("{arg} wants a value"));
+        match arg.as_str() {
+            "--rounds" => rounds = value()?.parse()?,
+            "--share" => share = value()?,
+            "--json" => json = Some(PathBuf::from(value()?)),
+            _ => {
+                let parts: Vec<&str> = arg.split(':').collect();
+                let [name, ranks, base, rest @ ..] = parts.as_slice() else {
+                    return Err(format!("'{arg}' is not NAME:RANKS:BASE[:TARGET]").into());
+                };
+                let target = rest.first().unwrap_or(base);
+                let [name, ranks, base, target] = [name, ranks, base, target].map(|s| s.to_string());
+                jobs.push(Job { name, ranks, base, target });
+            }
+        }
+    }
+    println!("program    AET s    v %  PETE mean %  worst %  inside  naive %  SET/AET %  phases  coverage %");
+    let mut rows = Vec::new();
+    for job in &jobs {
+        rows.push((job, measure(job, rounds, &share)?));
+    }
+    let all = |pick: fn(&Row) -> &[f64]| rows.iter().flat_map(|(_, r)| pick(r)).copied().collect::<Vec<f64>>();
+    println!(
+        "all                   {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}",
+        100.0 * mean(&rows.iter().map(|(_, r)| variation(&r.aet)).collect::<Vec<_>>()),
+        100.0 * mean(&all(|r| &r.errors)),
+        100.0 * all(|r| &r.errors).into_iter().fold(0.0, f64::max),
+        rows.iter().map(|(_, r)| r.inside).sum::<usize>(),
+        rows.iter().map(|(_, r)| r.of).sum::<usize>(),
+        100.0 * mean(&all(|r| &r.naive)),
+    );
+    if let Some(path) = json {
+        let list: Vec<Value> = rows
+            .iter()
+            .map(|(job, r)| {
+                serde_json::json!({ "program": job.name, "ranks": job.ranks, "aet_s": r.aet, "pete": r.errors,
+                    "naive": r.naive, "set_s": r.set, "inside": r.inside, "of": r.of, "sign_s": r.signing })
+            })
+            .collect();
+        std::fs::write(path, serde_json::to_string_pretty(&list)?)?;
+    }
+    Ok(())
+}
+
+fn measure(job: &Job, rounds: usize, share: &str) -> Res<Row> {
+    let folder = tempfile::tempdir()?;
+    let signature = folder.path().join("app.phc");
+    let phasecast = phasecast_tests::phasecast();
+    let oversubscribe = job.ranks.parse::<usize>()? > std::thread::available_parallelism()?.get();
+    let mut row = Row::default();
+    let start = Instant::now();
+    let sign = Command::new(phasecast)
+        .args(["sign", "--live", "-n", &job.ranks, "-o"])
+        .arg(&signature)
+        .args(launcher_flag(&job.base, oversubscribe)?)
+        .arg("--")
+        .arg(&job.base)
+        .output()?;
+    if !sign.status.success() {
+        return Err(format!("sign {}: {}", job.name, String::from_utf8_lossy(&sign.stderr)).into());
+    }
+    row.signing = start.elapsed().as_secs_f64();
+    let mut predictions = Vec::new();
+    for _ in 0..rounds {
+        row.aet.push(true_time(job, oversubscribe)?);
+        predictions.push(predict(phasecast, &signature, job, share, oversubscribe)?);
+    }
+    let aet = median(&row.aet);
+    for prediction in &predictions {
+        let number = |key: &str| prediction[key].as_f64();
+        let pet = number("pet_s").ok_or("no pet_s")?;
+        row.errors.push((pet - aet).abs() / aet);
+        row.naive.extend(number("naive_s").map(|naive| (naive - aet).abs() / aet));
+        row.set.push(number("set_s").ok_or("no set_s")?);
+        let bounds = prediction["run_interval_s"].as_array().ok_or("no interval")?;
+        let (low, high) = (bounds[0].as_f64().unwrap_or(0.0), bounds[1].as_f64().unwrap_or(0.0));
+        row.inside += usize::from((low..=high).contains(&aet));
+        row.of += 1;
+    }
+    let last = predictions.last().ok_or("no round")?;
+    println!(
+        "{:8} {:7.2}  {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}  {:8.1}  {:6}  {:9.1}   {}",
+        job.name,
+        aet,
+        100.0 * variation(&row.aet),
+        100.0 * mean(&row.errors),
+        100.0 * row.errors.iter().copied().fold(0.0, f64::max),
+        row.inside,
+        row.of,
+        100.0 * mean(&row.naive),
+        100.0 * median(&row.set) / aet,
+        last["phases"].as_array().map_or(0, Vec::len),
+        100.0 * last["coverage"].as_f64().unwrap_or(0.0),
+        last["notes"]
+            .as_array()
+            .map(|n| n.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; "))
+            .unwrap_or_default(),
+    );
+    Ok(row)
+}
+
+/// The launcher of the MPI that the program was linked with.
+fn launcher(program: &str) -> Res<&'static str> {
+    let ldd = Command::new("ldd").arg(program).output()?;
+    let mpich = String::from_utf8_lossy(&ldd.stdout).contains("libmpich");
+    Ok(if mpich { "mpirun.mpich" } else { "mpirun.openmpi" })
+}
+
+fn words(program: &str, ranks: &str, oversubscribe: bool) -> Res<Vec<String>> {
+    let name = launcher(program)?;
+    let mut words = vec![name.to_string(), "-n".into(), ranks.to_string()];
+    if oversubscribe && name == "mpirun.openmpi" {
+        words.extend(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"].map(String::from));
+    }
+    Ok(words)
+}
+
+fn launcher_flag(program: &str, oversubscribe: bool) -> Res<[String; 2]> {
+    Ok(["--launcher".into(), words(program, "{n}", oversubscribe)?.join(" ")])
+}
+
+fn true_time(job: &Job, oversubscribe: bool) -> Res<f64> {
+    let words = words(&job.target, &job.ranks, oversubscribe)?;
+    let start = Instant::now();
+    let status = Command::new(&words[0])
+        .args(&words[1..])
+        .arg(&job.target)
+        .stdout(Stdio::null())
+        .stdin(Stdio::null())
+        .status()?;
+    if !status.success() {
+        return Err(format!("{} failed: {status}", job.name).into());
+    }
+    Ok(start.elapsed().as_secs_f64())
+}
+
+fn predict(phasecast: &Path, signature: &Path, job: &Job, share: &str, oversubscribe: bool) -> Res<Value> {
+    let out = Command::new(phasecast)
+        .arg("predict")
+        .arg(signature)
+        .args(["--json", "--share", share])
+        .args(launcher_flag(&job.target, oversubscribe)?)
+        .arg("--")
+        .arg(&job.target)
+        .output()?;
+    if !out.status.success() {
+        return Err(format!("predict {}: {}", job.name, String::from_utf8_lossy(&out.stderr)).into());
+    }
+    Ok(serde_json::from_slice(&out.stdout)?)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { f64::NAN } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+    }
+}
+
+/// The coefficient of variation.
+fn variation(values: &[f64]) -> f64 {
+    let m = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
+    (squares / (values.len().max(2) - 1) as f64).sqrt() / m
+}
