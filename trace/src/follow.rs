@@ -42,6 +42,7 @@ impl RankFollower {
         let Ok(file) = File::open(&path) else { return Ok(None) };
         let length = file.metadata().map_err(TraceError::io(&path, "examine"))?.len();
         let Some(frame) = read_frame(&path, &file, 0, length)? else { return Ok(None) };
+        frame.check_version(&path)?;
         let payload = read_payload(&path, &file, 0, &frame)?;
         let header: RankHeader =
             codec::from_bytes(&payload).map_err(|what| TraceError::corrupt(&path, 0, what))?;

@@ -7,7 +7,9 @@
 //! 56 payload
 //! ```
 //! All numbers are little-endian. `base` is the time before the first item of a chunk, `sync` a pair of clock unit and
-//! CLOCK_MONOTONIC taken when the frame was written.
+//! CLOCK_MONOTONIC taken when the frame was written. In the header frame of a trace `sequence` is the format's version.
+use crate::error::TraceError;
+use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The first bytes of every frame.
@@ -16,6 +18,9 @@ pub const MAGIC: [u8; 4] = *b"PHC\xF1";
 pub const HEAD: usize = 56;
 /// The longest stored payload that is accepted.
 pub const MAX_STORED: u32 = 1 << 30;
+
+/// Version of the format of traces: in the `sequence` field of the header frame.
+pub const FORMAT_VERSION: u16 = 1;
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +49,7 @@ pub struct Frame {
     pub packed: bool,
     /// The thread whose calls these are.
     pub thread: u16,
-    /// Counts the chunks of a thread, from 0.
+    /// Counts the chunks of a thread, from 0; of a header, the version of the format.
     pub sequence: u32,
     /// Items (calls and parts) in the chunk.
     pub items: u32,
@@ -61,13 +66,14 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The head of a frame of this kind, otherwise empty.
+    /// The head of a frame of this kind, otherwise empty. A [`Kind::Header`] carries [`FORMAT_VERSION`].
     pub fn new(kind: Kind) -> Frame {
+        let version = if kind == Kind::Header { u32::from(FORMAT_VERSION) } else { 0 };
         Frame {
             kind: kind as u8,
             packed: false,
             thread: 0,
-            sequence: 0,
+            sequence: version,
             items: 0,
             raw_len: 0,
             stored_len: 0,
@@ -159,6 +165,18 @@ impl Frame {
             return Err("the two lengths of a plain frame differ".into());
         }
         Ok(frame)
+    }
+
+    /// Refuses a header frame of another version of the format; other frames pass.
+    ///
+    /// # Errors
+    /// [`TraceError::Version`].
+    pub fn check_version(&self, path: &Path) -> Result<(), TraceError> {
+        let found = u16::try_from(self.sequence).unwrap_or(u16::MAX);
+        if self.kind == Kind::Header as u8 && found != FORMAT_VERSION {
+            return Err(TraceError::Version { path: path.to_owned(), found, supported: FORMAT_VERSION });
+        }
+        Ok(())
     }
 
     /// The payload in the clear, if it fits the checksum.

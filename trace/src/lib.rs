@@ -8,6 +8,7 @@
 //! * [`model`]: calls, parts, events, communicators, headers
 //! * [`encode`] / [`decode`]: one chunk of calls as bytes (dictionary of shapes, times as varints)
 //! * [`writer`] / [`reader`] / [`follow`]: folders of chunks, whole or still growing
+//! * [`summary`]: what is in a trace, in numbers
 //! * [`container`]: the single-file container of phases and signatures
 pub mod clock;
 pub mod codec;
@@ -19,6 +20,7 @@ pub mod follow;
 pub mod frame;
 pub mod model;
 pub mod reader;
+pub mod summary;
 pub mod tail;
 pub mod units;
 pub mod varint;
@@ -27,5 +29,6 @@ pub mod writer;
 pub use error::TraceError;
 pub use model::{Call, CallRef, Class, CommDef, Cut, Event, EventKind, Flags, Part, PartKind};
 pub use reader::Trace;
+pub use summary::Summary;
 pub use units::{Bytes, CommId, EventIndex, Nanos, PhaseId, ProcId, Rank, Tick};
 pub use writer::TraceWriter;

@@ -104,6 +104,7 @@ impl RankFile {
             }
             match frame.kind {
                 k if k == Kind::Header as u8 => {
+                    frame.check_version(&path)?;
                     let payload = read_payload(&path, &file, at, &frame)?;
                     header = Some(codec::from_bytes::<RankHeader>(&payload).map_err(record)?);
                 }
@@ -365,24 +366,29 @@ impl Trace {
         (raw + tails, stored + tails)
     }
 
+    /// Why a rank's recording breaks off; none if it does not.
+    pub fn cut_reason(&self, rank: Rank) -> Option<String> {
+        let file = match self.ranks.get(rank.index())? {
+            None => return Some("its file is missing: it was killed before MPI_Init returned, or not copied".into()),
+            Some(file) => file,
+        };
+        match (&file.broken, file.trailer.as_ref().map(|trailer| &trailer.ending)) {
+            (Some(reason), _) => Some(reason.clone()),
+            (None, Some(Ending::Aborted(code))) => Some(format!("it called MPI_Abort({code})")),
+            (None, Some(Ending::Exited)) => Some("it exited without MPI_Finalize".into()),
+            (None, Some(Ending::Stopped(why))) => Some(format!("recording stopped: {why}")),
+            (None, Some(Ending::Finalized) | None) => None,
+        }
+    }
+
     /// The ranks whose recording breaks off, with the last call before that. Reads such ranks whole.
     ///
     /// # Errors
     /// If their chunks are damaged.
     pub fn cuts(&self) -> Result<Vec<Cut>, TraceError> {
         let mut cuts = Vec::new();
-        for (rank, file) in self.ranks().zip(&self.ranks) {
-            let reason = match file {
-                None => "its file is missing: it was killed before MPI_Init returned, or the file was not copied".into(),
-                Some(RankFile { broken: Some(reason), .. }) => reason.clone(),
-                Some(RankFile { trailer: Some(trailer), .. }) => match &trailer.ending {
-                    Ending::Finalized => continue,
-                    Ending::Aborted(code) => format!("it called MPI_Abort({code})"),
-                    Ending::Exited => "it exited without MPI_Finalize".into(),
-                    Ending::Stopped(why) => format!("recording stopped: {why}"),
-                },
-                Some(_) => continue,
-            };
+        for rank in self.ranks() {
+            let Some(reason) = self.cut_reason(rank) else { continue };
             let (mut calls, mut at) = (0, Nanos(0));
             let mut reader = self.calls(rank);
             while let Some(call) = reader.next_call()? {
