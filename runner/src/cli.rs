@@ -57,6 +57,9 @@ pub enum Command {
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]
     Compare(commands::compare::CompareArgs),
+    #[command(after_long_help = examples!("  phasecast report cg.phases -o cg.html
+  phasecast report prediction.json -o prediction.html"))]
+    Report(commands::report::ReportArgs),
     #[command(after_long_help = examples!("  phasecast man /usr/local/share/man/man1"))]
     Man(commands::man::ManArgs),
     #[command(after_long_help = examples!("  phasecast completions bash > /etc/bash_completion.d/phasecast

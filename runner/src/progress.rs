@@ -1,54 +1,62 @@
 //! Progress bars: on standard error, only if that is a terminal, and only once the work has taken a second.
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::cell::OnceCell;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long work runs in silence.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The progress of one piece of work.
-pub struct Progress {
+/// The progress of one piece of work; it vanishes when the work is done.
+pub struct Bar {
     label: &'static str,
-    total: u64,
+    unit: &'static str,
     start: Instant,
     terminal: bool,
-    bar: OnceCell<ProgressBar>,
+    bar: OnceLock<ProgressBar>,
 }
 
-impl Progress {
-    /// Work of `total` steps (0 if that is not known).
-    pub fn new(label: &'static str, total: u64) -> Progress {
-        let terminal = std::io::stderr().is_terminal();
-        Progress { label, total, start: Instant::now(), terminal, bar: OnceCell::new() }
-    }
+/// The bar of a piece of work that is counted in `unit`.
+pub fn bar(label: &'static str, unit: &'static str) -> Bar {
+    let terminal = std::io::stderr().is_terminal();
+    Bar { label, unit, start: Instant::now(), terminal, bar: OnceLock::new() }
+}
 
-    /// So many steps are done.
-    pub fn at(&self, done: u64) {
+impl Bar {
+    /// So much is done, of so much (0 if that is not known).
+    pub fn set(&self, done: u64, of: u64) {
         if !self.terminal || self.start.elapsed() < SILENCE {
             return;
         }
-        self.bar.get_or_init(|| self.make()).set_position(done);
+        let bar = self.bar.get_or_init(|| self.make(of));
+        bar.set_position(done);
+        if of > 0 {
+            bar.set_length(of);
+        }
     }
 
-    fn make(&self) -> ProgressBar {
-        let (length, template) = match self.total {
-            0 => (None, "{msg} {spinner} {human_pos} ({per_sec})"),
-            total => (Some(total), "{msg} [{wide_bar:.cyan}] {percent} %, {eta} left"),
+    fn make(&self, of: u64) -> ProgressBar {
+        let template = match of {
+            0 => format!("{} {{spinner}} {{human_pos}} {}", self.label, self.unit),
+            _ => format!("{} [{{bar:40}}] {{human_pos}} of {{human_len}} {}, {{eta}} left", self.label, self.unit),
         };
-        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr_with_hz(8));
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        let bar = ProgressBar::with_draw_target((of > 0).then_some(of), ProgressDrawTarget::stderr_with_hz(8));
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        bar.set_message(self.label);
         bar.with_elapsed(self.start.elapsed())
     }
-}
 
-impl Drop for Progress {
-    fn drop(&mut self) {
+    /// The work is done.
+    pub fn finish(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.finish();
     }
 }

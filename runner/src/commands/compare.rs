@@ -80,3 +80,41 @@ fn row(entry: &Entry) -> Vec<String> {
         entry.pete.map_or_else(unknown, percent),
     ]
 }
+
+/// One prediction in words: the answer, what it is made of, and its phases.
+pub fn one(p: &Prediction) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text.push_str(&format!("{name:<20} {value}\n"));
+    let range = |range: [f64; 2]| format!("{} to {}", seconds(range[0]), seconds(range[1]));
+    let level = percent(p.confidence);
+    line("predicted (PET)", seconds(p.pet_s));
+    line("interval", format!("{} for the mean, {} for one run ({level})", range(p.interval_s), range(p.run_interval_s)));
+    if let (Some(aet), Some(pete)) = (p.aet_s, p.pete) {
+        line("true (AET)", seconds(aet));
+        line("error (PETE)", format!("{:.2} %", pete * 100.0));
+    }
+    let of_pet = if p.pet_s > 0.0 { p.set_s / p.pet_s } else { 0.0 };
+    line("predicting (SET)", format!("{}, {} of PET", seconds(p.set_s), percent(of_pet)));
+    line("coverage", percent(p.coverage));
+    line("start-up", seconds(p.startup_s));
+    line("not measured", seconds(p.residual_s));
+    line("on the base", seconds(p.base_run_s));
+    let headers = ["phase", "weight", "measured", "base", "target", "weight x time", "structure"];
+    let mut table = output::table(&headers, &[0, 1, 2, 3, 4, 5]);
+    for phase in &p.phases {
+        table.add_row([
+            phase.id.to_string(),
+            output::count(phase.weight),
+            output::count(phase.measured),
+            seconds(phase.base_s),
+            phase.target_s.map_or_else(|| "-".into(), seconds),
+            seconds(phase.total_s),
+            short(&phase.structure, 60),
+        ]);
+    }
+    text.push_str(&format!("\n{table}\n"));
+    for note in &p.notes {
+        text.push_str(&format!("note: {}\n", output::clean(note)));
+    }
+    text
+}

@@ -4,6 +4,7 @@ pub mod completions;
 pub mod dump;
 pub mod inspect;
 pub mod man;
+pub mod report;
 pub mod stat;
 
 use crate::cli::Command;
@@ -16,6 +17,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Dump(args) => dump::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

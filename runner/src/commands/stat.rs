@@ -1,6 +1,6 @@
 //! `phasecast stat`: what is in a trace, in numbers. The numbers come from [`phasecast_trace::summary`].
 use crate::output::{self, bytes, clean, count, percent, seconds};
-use crate::progress::Progress;
+use crate::progress;
 use anyhow::Result;
 use clap::Args;
 use phasecast_trace::Trace;
@@ -29,9 +29,9 @@ pub struct StatArgs {
 /// Summarises.
 pub fn run(args: &StatArgs) -> Result<()> {
     let trace = Trace::open(&args.trace)?;
-    let progress = Progress::new("reading", trace.items());
-    let summary = Summary::of(&trace, &|done, _| progress.at(done))?;
-    drop(progress);
+    let bar = progress::bar("reading", "items");
+    let summary = Summary::of(&trace, &|done, of| bar.set(done, of))?;
+    bar.finish();
     if args.json {
         return output::json(&summary);
     }
