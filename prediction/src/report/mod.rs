@@ -111,7 +111,7 @@ impl Report {
             _ => Figure {
                 name: "Base machine".into(),
                 value: seconds(p.base_run_s),
-                detail: format!("the target is {speed:.2} x as fast"),
+                detail: format!("the target is {speed:.2} \u{d7} as fast"),
             },
         });
         let rest = [("start-up", p.startup_s), ("not measured", p.residual_s)];
@@ -168,13 +168,18 @@ pub fn name_of(program: &str) -> String {
 
 /// A time in seconds with the unit that suits it.
 pub fn seconds(s: f64) -> String {
-    match s.abs() {
-        a if a >= 100.0 => format!("{s:.1} s"),
-        a if a >= 1.0 => format!("{s:.2} s"),
-        a if a >= 1e-3 => format!("{:.2} ms", s * 1e3),
-        0.0 => "0 s".into(),
-        _ => format!("{:.2} us", s * 1e6),
-    }
+    let (value, unit) = match s.abs() {
+        0.0 => return "0 s".into(),
+        a if a >= 1.0 => return if a >= 100.0 { format!("{s:.1} s") } else { format!("{s:.2} s") },
+        a if a >= 1e-3 => (s * 1e3, "ms"),
+        _ => (s * 1e6, "us"),
+    };
+    let digits = match value.abs() {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}")
 }
 
 fn percent_of(part: f64, whole: f64) -> f64 {

@@ -23,16 +23,27 @@ pub(super) fn html(report: &Report) -> String {
     head(&mut page, report);
     figures(&mut page, report);
     if report.answer.is_some() {
-        section(&mut page, "answer", "Where the run time lies", "The predicted time with its interval, for the mean of many runs (dark) and for another single run (light).");
+        section(
+            &mut page,
+            "answer",
+            "Where the run time lies",
+            "The predicted time with its interval, for the mean of many runs (dark) and for another single run (light).",
+        );
     }
     let of = if report.answer.is_some() { "What the predicted time is made of" } else { "What the run is made of" };
-    section(&mut page, "parts", of, "Weight x time of each phase; what belongs to no phase is hatched.");
+    section(&mut page, "parts", of, "Weight \u{d7} time of each phase; what belongs to no phase is hatched.");
     if !report.timeline.is_empty() {
-        let help = format!("{} Drag to zoom, double-click to see all of it, hover for the phase.", report.timeline_caption);
+        let help =
+            format!("{} Drag to zoom, double-click to see all of it, hover for the phase.", report.timeline_caption);
         section(&mut page, "timeline", "Ranks over time", &help);
     }
     if report.phases.iter().any(|row| row.total_s.is_some()) {
-        section(&mut page, "bars", "Base and target", "Weight x time of the phases that take the most, on both machines.");
+        section(
+            &mut page,
+            "bars",
+            "Base and target",
+            "Weight \u{d7} time of the phases that take the most, on both machines.",
+        );
     }
     table(&mut page, report);
     let _ = write!(
@@ -93,8 +104,8 @@ fn table(page: &mut String, report: &Report) {
     let target = report.phases.iter().any(|row| row.total_s.is_some());
     page.push_str("<section><h2>Phases</h2><div class=\"scroll\"><table>\n<thead><tr><th>phase</th><th>structure</th>");
     let columns: &[&str] = match target {
-        true => &["weight", "measured", "base", "target", "ratio", "weight x time", "share"],
-        false => &["weight", "planned", "mean time", "weight x time", "share"],
+        true => &["weight", "measured", "base", "target", "ratio", "weight \u{d7} time", "share"],
+        false => &["weight", "planned", "mean time", "weight \u{d7} time", "share"],
     };
     for column in columns {
         let _ = write!(page, "<th class=\"n\">{column}</th>");

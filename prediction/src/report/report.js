@@ -16,7 +16,8 @@
     const a = Math.abs(s);
     if (a === 0) return "0 s";
     const [value, unit] = a >= 1 ? [s, "s"] : a >= 1e-3 ? [s * 1e3, "ms"] : [s * 1e6, "us"];
-    return value.toFixed(Math.abs(value) >= 100 ? 1 : 2) + " " + unit;
+    const digits = unit === "s" ? (a >= 100 ? 1 : 2) : Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+    return value.toFixed(digits) + " " + unit;
   }
 
   function ticks(low, high, most) {

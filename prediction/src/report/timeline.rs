@@ -18,7 +18,12 @@ pub fn shown(ranks: usize) -> Vec<usize> {
 /// The pieces of one rank, given as phase and length in seconds from `start_s` on, as at most `most` (at least 1)
 /// rectangles. Where pieces are finer than that, a rectangle shows the phase that fills the most of its time; phases
 /// are thus neither lost nor widened by the order in which they come.
-pub fn thin(rank: u32, start_s: f64, pieces: impl Iterator<Item = (u32, f64)> + Clone, most: usize) -> Vec<TimelinePiece> {
+pub fn thin(
+    rank: u32,
+    start_s: f64,
+    pieces: impl Iterator<Item = (u32, f64)> + Clone,
+    most: usize,
+) -> Vec<TimelinePiece> {
     let (mut count, mut span) = (0usize, 0.0);
     for (_, length) in pieces.clone() {
         count += 1;

@@ -88,7 +88,10 @@ pub fn one(p: &Prediction) -> String {
     let range = |range: [f64; 2]| format!("{} to {}", seconds(range[0]), seconds(range[1]));
     let level = percent(p.confidence);
     line("predicted (PET)", seconds(p.pet_s));
-    line("interval", format!("{} for the mean, {} for one run ({level})", range(p.interval_s), range(p.run_interval_s)));
+    line(
+        "interval",
+        format!("{} for the mean, {} for one run ({level})", range(p.interval_s), range(p.run_interval_s)),
+    );
     if let (Some(aet), Some(pete)) = (p.aet_s, p.pete) {
         line("true (AET)", seconds(aet));
         line("error (PETE)", format!("{:.2} %", pete * 100.0));
