@@ -1,7 +1,7 @@
 //! Prediction against the truth: for each program, runs and predictions in turn on this machine.
 //!
-//! `bench-predict [--rounds 5] [--share 0.3] [--json FILE] NAME:RANKS:BASE[:TARGET] ...` where BASE and TARGET are programs, the second
-//! for predictions and true runs (built with another MPI), the same if it is left out. Prints a row per program and the
+//! `bench-predict [--rounds 5] [--share 0.3] [--json FILE] NAME:RANKS:BASE[:TARGET...] ...` where BASE is the program to
+//! sign and each TARGET a build of it (with another MPI, say) to run and predict; BASE itself if none is given. Prints a row per program and the
 //! means: true time (median) with its coefficient of variation v, error of prediction (mean, worst), how often the
 //! true time lies in the interval for another run, the naive estimate's error, and what it cost.
 use serde_json::Value;
@@ -16,7 +16,7 @@ struct Job {
     name: String,
     ranks: String,
     base: String,
-    target: String,
+    targets: Vec<String>,
 }
 
 #[derive(Default)]
@@ -27,7 +27,6 @@ struct Row {
     set: Vec<f64>,
     inside: usize,
     of: usize,
-    signing: f64,
 }
 
 fn main() -> Res<()> {
@@ -44,33 +43,37 @@ fn main() -> Res<()> {
                 let [name, ranks, base, rest @ ..] = parts.as_slice() else {
                     return Err(format!("'{arg}' is not NAME:RANKS:BASE[:TARGET]").into());
                 };
-                let target = rest.first().unwrap_or(base);
-                let [name, ranks, base, target] = [name, ranks, base, target].map(|s| s.to_string());
-                jobs.push(Job { name, ranks, base, target });
+                let targets = if rest.is_empty() { &[*base][..] } else { rest };
+                let targets = targets.iter().map(|t| t.to_string()).collect();
+                let [name, ranks, base] = [name, ranks, base].map(|s| s.to_string());
+                jobs.push(Job { name, ranks, base, targets });
             }
         }
     }
-    println!("program    AET s    v %  PETE mean %  worst %  inside  naive %  SET/AET %  phases  coverage %");
+    println!("program          AET s    v %  PETE mean %  worst %  inside  naive %  SET/AET %  phases  coverage %");
     let mut rows = Vec::new();
     for job in &jobs {
-        rows.push((job, measure(job, rounds, &share)?));
+        let signed = sign(job)?;
+        for target in &job.targets {
+            rows.push((job, target, measure(job, target, &signed, rounds, &share)?));
+        }
     }
-    let all = |pick: fn(&Row) -> &[f64]| rows.iter().flat_map(|(_, r)| pick(r)).copied().collect::<Vec<f64>>();
+    let all = |pick: fn(&Row) -> &[f64]| rows.iter().flat_map(|(_, _, r)| pick(r)).copied().collect::<Vec<f64>>();
     println!(
-        "all                   {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}",
-        100.0 * mean(&rows.iter().map(|(_, r)| variation(&r.aet)).collect::<Vec<_>>()),
+        "all                     {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}",
+        100.0 * mean(&rows.iter().map(|(_, _, r)| variation(&r.aet)).collect::<Vec<_>>()),
         100.0 * mean(&all(|r| &r.errors)),
         100.0 * all(|r| &r.errors).into_iter().fold(0.0, f64::max),
-        rows.iter().map(|(_, r)| r.inside).sum::<usize>(),
-        rows.iter().map(|(_, r)| r.of).sum::<usize>(),
+        rows.iter().map(|(_, _, r)| r.inside).sum::<usize>(),
+        rows.iter().map(|(_, _, r)| r.of).sum::<usize>(),
         100.0 * mean(&all(|r| &r.naive)),
     );
     if let Some(path) = json {
         let list: Vec<Value> = rows
             .iter()
-            .map(|(job, r)| {
-                serde_json::json!({ "program": job.name, "ranks": job.ranks, "aet_s": r.aet, "pete": r.errors,
-                    "naive": r.naive, "set_s": r.set, "inside": r.inside, "of": r.of, "sign_s": r.signing })
+            .map(|(job, target, r)| {
+                serde_json::json!({ "program": job.name, "target": target, "ranks": job.ranks, "aet_s": r.aet, "pete": r.errors,
+                    "naive": r.naive, "set_s": r.set, "inside": r.inside, "of": r.of })
             })
             .collect();
         std::fs::write(path, serde_json::to_string_pretty(&list)?)?;
@@ -78,28 +81,44 @@ fn main() -> Res<()> {
     Ok(())
 }
 
-fn measure(job: &Job, rounds: usize, share: &str) -> Res<Row> {
-    let folder = tempfile::tempdir()?;
-    let signature = folder.path().join("app.phc");
-    let phasecast = phasecast_tests::phasecast();
-    let oversubscribe = job.ranks.parse::<usize>()? > std::thread::available_parallelism()?.get();
-    let mut row = Row::default();
-    let start = Instant::now();
-    let sign = Command::new(phasecast)
+struct Signed {
+    folder: tempfile::TempDir,
+}
+
+impl Signed {
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("app.phc")
+    }
+}
+
+impl Job {
+    fn oversubscribed(&self) -> Res<bool> {
+        Ok(self.ranks.parse::<usize>()? > std::thread::available_parallelism()?.get())
+    }
+}
+
+fn sign(job: &Job) -> Res<Signed> {
+    let signed = Signed { folder: tempfile::tempdir()? };
+    let sign = Command::new(phasecast_tests::phasecast())
         .args(["sign", "--live", "-n", &job.ranks, "-o"])
-        .arg(&signature)
-        .args(launcher_flag(&job.base, oversubscribe)?)
+        .arg(signed.file())
+        .args(launcher_flag(&job.base, job.oversubscribed()?)?)
         .arg("--")
         .arg(&job.base)
         .output()?;
     if !sign.status.success() {
         return Err(format!("sign {}: {}", job.name, String::from_utf8_lossy(&sign.stderr)).into());
     }
-    row.signing = start.elapsed().as_secs_f64();
+    Ok(signed)
+}
+
+fn measure(job: &Job, target: &str, signed: &Signed, rounds: usize, share: &str) -> Res<Row> {
+    let oversubscribe = job.oversubscribed()?;
+    let mut row = Row::default();
     let mut predictions = Vec::new();
     for _ in 0..rounds {
-        row.aet.push(true_time(job, oversubscribe)?);
-        predictions.push(predict(phasecast, &signature, job, share, oversubscribe)?);
+        row.aet.push(true_time(job, target, oversubscribe)?);
+        predictions.push(predict(&signed.file(), target, share, oversubscribe)?);
     }
     let aet = median(&row.aet);
     for prediction in &predictions {
@@ -115,8 +134,9 @@ fn measure(job: &Job, rounds: usize, share: &str) -> Res<Row> {
     }
     let last = predictions.last().ok_or("no round")?;
     println!(
-        "{:8} {:7.2}  {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}  {:8.1}  {:6}  {:9.1}   {}",
+        "{:6} {:7} {:7.2}  {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}  {:8.1}  {:6}  {:9.1}   {}",
         job.name,
+        launcher(target)?.trim_start_matches("mpirun."),
         aet,
         100.0 * variation(&row.aet),
         100.0 * mean(&row.errors),
@@ -155,12 +175,12 @@ fn launcher_flag(program: &str, oversubscribe: bool) -> Res<[String; 2]> {
     Ok(["--launcher".into(), words(program, "{n}", oversubscribe)?.join(" ")])
 }
 
-fn true_time(job: &Job, oversubscribe: bool) -> Res<f64> {
-    let words = words(&job.target, &job.ranks, oversubscribe)?;
+fn true_time(job: &Job, target: &str, oversubscribe: bool) -> Res<f64> {
+    let words = words(target, &job.ranks, oversubscribe)?;
     let start = Instant::now();
     let status = Command::new(&words[0])
         .args(&words[1..])
-        .arg(&job.target)
+        .arg(target)
         .stdout(Stdio::null())
         .stdin(Stdio::null())
         .status()?;
@@ -170,17 +190,17 @@ fn true_time(job: &Job, oversubscribe: bool) -> Res<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn predict(phasecast: &Path, signature: &Path, job: &Job, share: &str, oversubscribe: bool) -> Res<Value> {
-    let out = Command::new(phasecast)
+fn predict(signature: &Path, target: &str, share: &str, oversubscribe: bool) -> Res<Value> {
+    let out = Command::new(phasecast_tests::phasecast())
         .arg("predict")
         .arg(signature)
         .args(["--json", "--share", share])
-        .args(launcher_flag(&job.target, oversubscribe)?)
+        .args(launcher_flag(target, oversubscribe)?)
         .arg("--")
-        .arg(&job.target)
+        .arg(target)
         .output()?;
     if !out.status.success() {
-        return Err(format!("predict {}: {}", job.name, String::from_utf8_lossy(&out.stderr)).into());
+        return Err(format!("predict {target}: {}", String::from_utf8_lossy(&out.stderr)).into());
     }
     Ok(serde_json::from_slice(&out.stdout)?)
 }
