@@ -34,16 +34,7 @@ const NONE: u16 = u16::MAX;
 impl Decoder {
     /// A decoder of a chunk that starts at time `base` (clock units).
     pub fn new(payload: Vec<u8>, base: u64) -> Decoder {
-        Decoder {
-            payload,
-            at: 0,
-            shapes: Vec::new(),
-            first: NONE,
-            previous: None,
-            last: base,
-            items: 0,
-            pending: None,
-        }
+        Decoder { payload, at: 0, shapes: Vec::new(), first: NONE, previous: None, last: base, items: 0, pending: None }
     }
 
     /// Length of the payload seen so far.
@@ -139,11 +130,8 @@ impl Decoder {
         }
         let role = *self.payload.get(self.at).ok_or("a shape is cut off")?;
         self.at += 1;
-        let known = if role & PART != 0 {
-            PartKind::from_u8(role & !PART).is_some()
-        } else {
-            Class::from_u8(role).is_some()
-        };
+        let known =
+            if role & PART != 0 { PartKind::from_u8(role & !PART).is_some() } else { Class::from_u8(role).is_some() };
         if !known {
             return Err(format!("unknown kind of item {role}"));
         }

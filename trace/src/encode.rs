@@ -77,7 +77,10 @@ impl Shape {
     fn hash(&self) -> usize {
         let a = self.bytes ^ (u64::from(self.peer as u32) << 32 | u64::from(self.tag as u32)).rotate_left(17);
         let b = self.site
-            ^ (u64::from(self.comm) << 40 | u64::from(self.proc) << 24 | u64::from(self.flags) << 8 | u64::from(self.role));
+            ^ (u64::from(self.comm) << 40
+                | u64::from(self.proc) << 24
+                | u64::from(self.flags) << 8
+                | u64::from(self.role));
         let mixed = (a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         (mixed >> 51) as usize & (INDEX - 1)
     }

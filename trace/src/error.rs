@@ -25,7 +25,9 @@ pub enum TraceError {
         found: String,
     },
     /// Written by another version.
-    #[error("{path} has format version {found}, this phasecast reads version {supported}. Use the phasecast that wrote it, or make it anew.")]
+    #[error(
+        "{path} has format version {found}, this phasecast reads version {supported}. Use the phasecast that wrote it, or make it anew."
+    )]
     Version {
         /// The file.
         path: PathBuf,

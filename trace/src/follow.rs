@@ -44,8 +44,7 @@ impl RankFollower {
         let Some(frame) = read_frame(&path, &file, 0, length)? else { return Ok(None) };
         frame.check_version(&path)?;
         let payload = read_payload(&path, &file, 0, &frame)?;
-        let header: RankHeader =
-            codec::from_bytes(&payload).map_err(|what| TraceError::corrupt(&path, 0, what))?;
+        let header: RankHeader = codec::from_bytes(&payload).map_err(|what| TraceError::corrupt(&path, 0, what))?;
         let clock = Clock::new(&header.clock, None, header.clock.monotonic_ns);
         Ok(Some(RankFollower {
             folder: folder.to_owned(),
@@ -80,9 +79,7 @@ impl RankFollower {
     /// # Errors
     /// If the file is damaged.
     pub fn poll(&mut self, mut each: impl FnMut(CallRef<'_>)) -> Result<(), TraceError> {
-        while let Ok(tail) =
-            File::open(self.folder.join(tail::file_name(self.header.rank, self.lanes.len() as u16)))
-        {
+        while let Ok(tail) = File::open(self.folder.join(tail::file_name(self.header.rank, self.lanes.len() as u16))) {
             self.lanes.push(Lane { tail, sequence: 0, decoder: None });
         }
         self.read_frames(&mut each)?;

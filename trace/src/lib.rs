@@ -9,6 +9,7 @@
 //! * [`encode`] / [`decode`]: one chunk of calls as bytes (dictionary of shapes, times as varints)
 //! * [`writer`] / [`reader`] / [`follow`]: folders of chunks, whole or still growing
 //! * [`summary`]: what is in a trace, in numbers
+//! * [`import`]: other tools' traces as ours
 //! * [`container`]: the single-file container of phases and signatures
 pub mod clock;
 pub mod codec;
@@ -18,6 +19,7 @@ pub mod encode;
 pub mod error;
 pub mod follow;
 pub mod frame;
+pub mod import;
 pub mod model;
 pub mod reader;
 pub mod summary;

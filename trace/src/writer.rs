@@ -81,6 +81,7 @@ pub struct RankWriter {
     encoder: Encoder,
     buffer: Vec<u8>,
     used: usize,
+    thread: u16,
     sequence: u32,
     base: u64,
     calls: u64,
@@ -95,6 +96,7 @@ impl RankWriter {
             encoder: Encoder::default(),
             buffer: vec![0; CAPACITY],
             used: 0,
+            thread: 0,
             sequence: 0,
             base: 0,
             calls: 0,
@@ -147,8 +149,25 @@ impl RankWriter {
         }
     }
 
+    /// What is pushed from now on are the calls of the rank's next thread, whose times start anew.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or there are more than 65536 threads.
+    pub fn next_thread(&mut self) -> Result<(), TraceError> {
+        if self.encoder.items() > 0 {
+            self.flush()?;
+        }
+        let full = || TraceError::Import { path: self.path.clone(), what: "a rank has more than 65536 threads".into() };
+        self.thread = self.thread.checked_add(1).ok_or_else(full)?;
+        self.sequence = 0;
+        self.base = 0;
+        self.encoder.begin(0);
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<(), TraceError> {
         let mut frame = Frame::new(Kind::Calls);
+        frame.thread = self.thread;
         frame.sequence = self.sequence;
         frame.items = self.encoder.items();
         frame.base = self.base;

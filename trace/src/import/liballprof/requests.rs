@@ -1,0 +1,156 @@
+//! Requests in liballprof's text: a request is known by the address of the variable that holds it.
+use super::line::Line;
+use phasecast_abi::{Class as AbiClass, Kind, Timing, Which};
+use std::collections::BTreeMap;
+
+/// What a call does to requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    None,
+    /// A request is made.
+    Make {
+        address: u64,
+        persistent: bool,
+    },
+    /// Requests in an array are waited or tested for; `certain` if all of them are complete afterwards.
+    Complete {
+        base: u64,
+        count: u64,
+        certain: bool,
+    },
+    /// Persistent requests are started.
+    Start {
+        base: u64,
+        count: u64,
+    },
+    Free {
+        address: u64,
+    },
+    Cancel {
+        address: u64,
+    },
+}
+
+/// The effect of a line.
+pub(super) fn effect(line: &Line<'_>) -> Effect {
+    let Some(procedure) = line.procedure else { return Effect::None };
+    let request = procedure.param_index(Kind::Request).and_then(|index| line.address(index));
+    let Some(address) = request else { return Effect::None };
+    let count = line.int_of(Kind::ArrayLength).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    match procedure.class {
+        AbiClass::Completion { blocking, which: Which::One } => {
+            Effect::Complete { base: address, count: 1, certain: blocking }
+        }
+        AbiClass::Completion { blocking, which } => {
+            Effect::Complete { base: address, count, certain: blocking && which == Which::All }
+        }
+        AbiClass::Start { all } => Effect::Start { base: address, count: if all { count } else { 1 } },
+        AbiClass::RequestFree => Effect::Free { address },
+        AbiClass::Cancel => Effect::Cancel { address },
+        _ if procedure.output_index(Kind::Request).is_some() => {
+            Effect::Make { address, persistent: persistent(&procedure.class) }
+        }
+        _ => Effect::None,
+    }
+}
+
+fn persistent(class: &AbiClass) -> bool {
+    let timing = match class {
+        AbiClass::Send { timing, .. } | AbiClass::Recv { timing } | AbiClass::Collective { timing, .. } => *timing,
+        _ => Timing::Blocking,
+    };
+    matches!(timing, Timing::Persistent | Timing::Partitioned)
+}
+
+/// A request that is not complete, as far as the file tells.
+#[derive(Clone, Debug)]
+pub(super) struct Slot<T> {
+    pub(super) what: T,
+    pub(super) persistent: bool,
+    pub(super) active: bool,
+    pub(super) cancelled: bool,
+    /// The last line that may have completed it.
+    cover: Option<u64>,
+}
+
+/// The requests of one rank at one line of its file.
+#[derive(Debug)]
+pub(super) struct Requests<T> {
+    slots: BTreeMap<u64, Slot<T>>,
+    /// Lines that complete requests although they need not: the last to name each before its next use.
+    pub(super) late: BTreeMap<u64, Vec<u64>>,
+}
+
+impl<T> Default for Requests<T> {
+    fn default() -> Self {
+        Requests { slots: BTreeMap::new(), late: BTreeMap::new() }
+    }
+}
+
+impl<T> Requests<T> {
+    /// Addresses of known requests in an array. The elements have 8 bytes (Open MPI in C) or 4 (MPICH, Fortran):
+    /// whichever fits more of them.
+    pub(super) fn covered(&self, base: u64, count: u64) -> Vec<u64> {
+        let range = |step: u64| base..base.saturating_add(count.saturating_mul(step));
+        let fitting = |step: u64| -> Vec<u64> {
+            self.slots.range(range(step)).map(|(a, _)| *a).filter(|a| (a - base) % step == 0).collect()
+        };
+        let (wide, narrow) = (fitting(8), fitting(4));
+        if wide.len() >= narrow.len() { wide } else { narrow }
+    }
+
+    pub(super) fn get(&mut self, address: u64) -> Option<&mut Slot<T>> {
+        self.slots.get_mut(&address)
+    }
+
+    pub(super) fn make(&mut self, address: u64, persistent: bool, what: T) {
+        self.settle(address);
+        self.slots.insert(address, Slot { what, persistent, active: !persistent, cancelled: false, cover: None });
+    }
+
+    /// A persistent request is active again.
+    pub(super) fn start(&mut self, address: u64) {
+        self.settle(address);
+        if let Some(slot) = self.slots.get_mut(&address) {
+            slot.active = true;
+        }
+    }
+
+    /// The request is complete: an ordinary one is gone, a persistent one rests.
+    pub(super) fn complete(&mut self, address: u64) {
+        if let Some(slot) = self.slots.get_mut(&address) {
+            slot.active = false;
+            slot.cancelled = false;
+            slot.cover = None;
+            if !slot.persistent {
+                self.slots.remove(&address);
+            }
+        }
+    }
+
+    pub(super) fn free(&mut self, address: u64) {
+        self.settle(address);
+        self.slots.remove(&address);
+    }
+
+    /// `line` may have completed the request.
+    pub(super) fn maybe(&mut self, address: u64, line: u64) {
+        if let Some(slot) = self.slots.get_mut(&address).filter(|slot| slot.active) {
+            slot.cover = Some(line);
+        }
+    }
+
+    /// Before its address is used anew, a request was completed by the last line that may have.
+    fn settle(&mut self, address: u64) {
+        if let Some(line) = self.slots.get(&address).filter(|slot| slot.active).and_then(|slot| slot.cover) {
+            self.late.entry(line).or_default().push(address);
+        }
+    }
+
+    /// At the end of the file.
+    pub(super) fn settle_all(&mut self) {
+        for address in self.slots.keys().copied().collect::<Vec<_>>() {
+            self.settle(address);
+        }
+    }
+}

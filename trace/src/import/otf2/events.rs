@@ -1,0 +1,336 @@
+//! The events of one location of an OTF2 archive as calls: a region of MPI is a call, and the MPI records within it say
+//! what it communicated. A record outside of any region is a call of its own.
+use super::definitions::{BARE, World};
+use super::library::{CONTINUE, INTERRUPT, Library, Object, Verdict};
+use crate::error::TraceError;
+use crate::import::classify::classify;
+use crate::model::{Call, Class, Flags, PEER_ANY, PEER_NONE, PEER_PROC_NULL, Part, PartKind, TAG_ANY, TAG_NONE};
+use crate::units::{CommId, Nanos, ProcId};
+use crate::writer::RankWriter;
+use phasecast_abi as abi;
+use std::collections::{HashMap, HashSet};
+use std::ffi::c_void;
+
+const BARE_SEND: u16 = 17;
+const BARE_ISEND: u16 = 18;
+const BARE_RECV: u16 = 19;
+const BARE_WAIT: u16 = 20;
+
+/// What the archive did not tell, or told wrongly.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// Messages on communicators, or to ranks, that are not defined.
+    pub(super) undefined: u64,
+    /// Collective calls without a record of their communicator.
+    pub(super) collectives: u64,
+}
+
+impl Missing {
+    pub(super) fn notes(&self) -> Vec<String> {
+        let lines = [
+            (self.undefined, "messages are on communicators whose members the archive does not define: left out"),
+            (self.collectives, "collective calls have no record of their communicator: only their time is kept"),
+        ];
+        lines.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
+    }
+}
+
+/// A region of MPI that has been entered.
+struct Open {
+    call: Call,
+    /// Regions entered within it.
+    depth: u32,
+    /// Whether a record said what it communicates.
+    told: bool,
+}
+
+/// The conversion of one location.
+pub(super) struct Lane<'a> {
+    world: &'a World,
+    rank: u32,
+    locals: &'a HashMap<u32, u32>,
+    out: &'a mut RankWriter,
+    missing: &'a mut Missing,
+    open: Option<Open>,
+    parts: Vec<Part>,
+    /// Receives posted and not complete.
+    posted: HashSet<u64>,
+    pub(super) calls: u64,
+    pub(super) error: Option<TraceError>,
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(
+        world: &'a World,
+        rank: u32,
+        locals: &'a HashMap<u32, u32>,
+        out: &'a mut RankWriter,
+        missing: &'a mut Missing,
+    ) -> Lane<'a> {
+        let (parts, posted) = (Vec::new(), HashSet::new());
+        Lane { world, rank, locals, out, missing, open: None, parts, posted, calls: 0, error: None }
+    }
+
+    /// Registers the callbacks.
+    pub(super) fn register(library: &Library, callbacks: Object) {
+        // SAFETY: `callbacks` is an object of the library's own making, the functions have the signatures it wants.
+        unsafe {
+            (library.on_enter)(callbacks, enter);
+            (library.on_leave)(callbacks, leave);
+            (library.on_send)(callbacks, send);
+            (library.on_isend)(callbacks, isend);
+            (library.on_irecv_request)(callbacks, irecv_request);
+            (library.on_recv)(callbacks, recv);
+            (library.on_irecv)(callbacks, irecv);
+            (library.on_cancelled)(callbacks, cancelled);
+            (library.on_collective_end)(callbacks, collective_end);
+        }
+    }
+
+    fn begin(&mut self, proc: ProcId, time: u64) -> Open {
+        let name = self.world.names.get(proc.index()).map_or("", String::as_str);
+        let (class, flags) = classify(abi::by_name(name).and_then(abi::ProcId::get));
+        let now = Nanos(self.world.nanos(time));
+        let call = Call {
+            proc,
+            class,
+            // A record says whether a receive is posted: one from MPI_PROC_NULL is not.
+            flags: Flags(flags.0 & !Flags::RECV_POST.0),
+            thread: 0,
+            peer: PEER_NONE,
+            tag: TAG_NONE,
+            bytes: 0,
+            comm: CommId(0),
+            site: 0,
+            enter: now,
+            exit: now,
+        };
+        Open { call, depth: 0, told: false }
+    }
+
+    fn end(&mut self, mut open: Open, time: u64) -> Verdict {
+        open.call.exit = Nanos(self.world.nanos(time));
+        if !open.told {
+            match open.call.class {
+                Class::Send => open.call.peer = PEER_PROC_NULL,
+                Class::Collective | Class::Comm => {
+                    self.missing.collectives += 1;
+                    open.call.class = Class::Other;
+                }
+                _ => open.call.flags.0 &= !Flags::COLLECTIVE.0,
+            }
+        }
+        self.calls += 1;
+        let result = self.out.push(&open.call, &self.parts);
+        self.parts.clear();
+        match result {
+            Ok(()) => CONTINUE,
+            Err(error) => {
+                self.error = Some(error);
+                INTERRUPT
+            }
+        }
+    }
+
+    /// Runs `change` on the open call, or on one of `bare` that lasts no time.
+    fn record(&mut self, time: u64, bare: u16, change: impl FnOnce(&mut Self, &mut Open)) -> Verdict {
+        match self.open.take() {
+            Some(mut open) => {
+                change(self, &mut open);
+                self.open = Some(open);
+                CONTINUE
+            }
+            None => {
+                let mut open = self.begin(ProcId(bare), time);
+                change(self, &mut open);
+                self.end(open, time)
+            }
+        }
+    }
+
+    fn message(&mut self, kind: PartKind, rank: u32, comm: u32, tag: u32, bytes: u64) -> Option<Part> {
+        let peer = self.world.peer(self.rank, comm, rank).filter(|&peer| peer >= 0);
+        let (Some(peer), Some(&local)) = (peer, self.locals.get(&comm)) else {
+            self.missing.undefined += 1;
+            return None;
+        };
+        let tag = i32::try_from(tag).unwrap_or(TAG_ANY);
+        Some(Part { kind, flags: Flags(0), peer, tag, bytes, comm: CommId(local) })
+    }
+
+    fn sent(&mut self, time: u64, bare: u16, (rank, comm, tag, bytes): (u32, u32, u32, u64)) -> Verdict {
+        let Some(part) = self.message(PartKind::Send, rank, comm, tag, bytes) else { return CONTINUE };
+        self.record(time, bare, |lane, open| {
+            if open.call.class == Class::Send && !open.told {
+                let call = &mut open.call;
+                (call.peer, call.tag, call.bytes, call.comm) = (part.peer, part.tag, part.bytes, part.comm);
+                open.told = true;
+            } else {
+                lane.parts.push(part);
+            }
+        })
+    }
+
+    fn received(&mut self, time: u64, bare: u16, (rank, comm, tag, bytes): (u32, u32, u32, u64)) -> Verdict {
+        let Some(part) = self.message(PartKind::Recv, rank, comm, tag, bytes) else { return CONTINUE };
+        self.record(time, bare, |lane, open| {
+            if open.call.class == Class::Recv {
+                (open.call.peer, open.call.tag, open.call.comm) = (part.peer, part.tag, part.comm);
+            }
+            lane.parts.push(part);
+        })
+    }
+}
+
+/// The conversion behind the user data of a callback.
+///
+/// # Safety
+/// `user` must be the pointer that was registered: a `Lane` that nobody else uses while its events are read.
+unsafe fn lane<'a>(user: *mut c_void) -> &'a mut Lane<'a> {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *user.cast::<Lane<'a>>() }
+}
+
+unsafe extern "C" fn enter(_: u64, time: u64, _: u64, user: *mut c_void, _: Object, region: u32) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    let lane = unsafe { lane(user) };
+    match &mut lane.open {
+        Some(open) => open.depth = open.depth.saturating_add(1),
+        None => lane.open = lane.world.regions.get(&region).copied().map(|proc| lane.begin(proc, time)),
+    }
+    CONTINUE
+}
+
+unsafe extern "C" fn leave(_: u64, time: u64, _: u64, user: *mut c_void, _: Object, _: u32) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    let lane = unsafe { lane(user) };
+    match lane.open.take() {
+        Some(open) if open.depth == 0 => lane.end(open, time),
+        Some(open) => {
+            lane.open = Some(Open { depth: open.depth - 1, ..open });
+            CONTINUE
+        }
+        None => CONTINUE,
+    }
+}
+
+unsafe extern "C" fn send(
+    _: u64,
+    time: u64,
+    _: u64,
+    user: *mut c_void,
+    _: Object,
+    to: u32,
+    comm: u32,
+    tag: u32,
+    bytes: u64,
+) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    unsafe { lane(user) }.sent(time, BARE_SEND, (to, comm, tag, bytes))
+}
+
+unsafe extern "C" fn isend(
+    _: u64,
+    time: u64,
+    _: u64,
+    user: *mut c_void,
+    _: Object,
+    to: u32,
+    comm: u32,
+    tag: u32,
+    bytes: u64,
+    _: u64,
+) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    unsafe { lane(user) }.sent(time, BARE_ISEND, (to, comm, tag, bytes))
+}
+
+unsafe extern "C" fn irecv_request(_: u64, _: u64, _: u64, user: *mut c_void, _: Object, request: u64) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    let lane = unsafe { lane(user) };
+    lane.posted.insert(request);
+    if let Some(open) = &mut lane.open {
+        if open.call.class == Class::Start {
+            let (kind, flags) = (PartKind::Post, Flags::PERSISTENT);
+            lane.parts.push(Part { kind, flags, peer: PEER_ANY, tag: TAG_ANY, bytes: 0, comm: CommId(0) });
+        } else {
+            open.call.flags = open.call.flags.with(Flags::RECV_POST);
+        }
+    }
+    CONTINUE
+}
+
+unsafe extern "C" fn recv(
+    _: u64,
+    time: u64,
+    _: u64,
+    user: *mut c_void,
+    _: Object,
+    from: u32,
+    comm: u32,
+    tag: u32,
+    bytes: u64,
+) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    unsafe { lane(user) }.received(time, BARE_RECV, (from, comm, tag, bytes))
+}
+
+unsafe extern "C" fn irecv(
+    _: u64,
+    time: u64,
+    _: u64,
+    user: *mut c_void,
+    _: Object,
+    from: u32,
+    comm: u32,
+    tag: u32,
+    bytes: u64,
+    request: u64,
+) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    let lane = unsafe { lane(user) };
+    lane.posted.remove(&request);
+    lane.received(time, BARE_WAIT, (from, comm, tag, bytes))
+}
+
+unsafe extern "C" fn cancelled(_: u64, time: u64, _: u64, user: *mut c_void, _: Object, request: u64) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    let lane = unsafe { lane(user) };
+    if !lane.posted.remove(&request) {
+        return CONTINUE;
+    }
+    let (kind, flags) = (PartKind::Recv, Flags::CANCELLED);
+    let part = Part { kind, flags, peer: PEER_ANY, tag: TAG_ANY, bytes: 0, comm: CommId(0) };
+    lane.record(time, BARE_WAIT, |lane, _| lane.parts.push(part))
+}
+
+unsafe extern "C" fn collective_end(
+    _: u64,
+    time: u64,
+    _: u64,
+    user: *mut c_void,
+    _: Object,
+    op: u8,
+    comm: u32,
+    root: u32,
+    sent: u64,
+    received: u64,
+) -> Verdict {
+    // SAFETY: OTF2 hands on the pointer that was registered with it.
+    let lane = unsafe { lane(user) };
+    let bare = u16::from(op);
+    if lane.open.is_none() && bare >= BARE_SEND.min(BARE.len() as u16) {
+        return CONTINUE;
+    }
+    let peer = lane.world.peer(lane.rank, comm, root);
+    let local = lane.locals.get(&comm).copied();
+    lane.record(time, bare, |_, open| {
+        let event = matches!(open.call.class, Class::Collective | Class::Comm | Class::Rma | Class::Io);
+        if let (true, false, Some(local)) = (event, open.told, local) {
+            open.call.comm = CommId(local);
+            open.call.peer = peer.unwrap_or(PEER_NONE);
+            open.call.bytes = if sent > 0 { sent } else { received };
+            open.told = true;
+        }
+    })
+}
