@@ -178,12 +178,8 @@ fn launcher_flag(program: &str, oversubscribe: bool) -> Res<[String; 2]> {
 fn true_time(job: &Job, target: &str, oversubscribe: bool) -> Res<f64> {
     let words = words(target, &job.ranks, oversubscribe)?;
     let start = Instant::now();
-    let status = Command::new(&words[0])
-        .args(&words[1..])
-        .arg(target)
-        .stdout(Stdio::null())
-        .stdin(Stdio::null())
-        .status()?;
+    let status =
+        Command::new(&words[0]).args(&words[1..]).arg(target).stdout(Stdio::null()).stdin(Stdio::null()).status()?;
     if !status.success() {
         return Err(format!("{} failed: {status}", job.name).into());
     }
