@@ -1,0 +1,82 @@
+//! `phasecast trace`: stands, per rank, between the launcher and the program. It preloads the tracer and becomes the
+//! program, so there is nothing for a launcher to forward.
+use anyhow::{Context, Result, bail};
+use phasecast_trace::TraceError;
+use phasecast_trace::reader::file_name;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Name of the tracer's library.
+const LIBRARY: &str = "libphasecast_tracer.so";
+/// Where launchers say which rank a process will be.
+const RANK_VARIABLES: [&str; 5] =
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
+
+/// Records a program: `mpirun -n 4 phasecast trace -o run.trace ./program`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TraceArgs {
+    /// Folder for the trace, the same for all ranks; it must not hold one yet
+    #[arg(short, long, value_name = "TRACE")]
+    pub output: PathBuf,
+    /// Do not print the summary at the end
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// Becomes the program, with the tracer in it.
+///
+/// # Errors
+/// If the trace is there already (a [`TraceError`]), its folder cannot be made, the tracer is not beside the command, or
+/// the program cannot be started.
+pub fn run(args: &TraceArgs) -> Result<ExitCode> {
+    let command = std::env::current_exe().context("cannot find out where the command phasecast is")?;
+    let tracer = library(&command)?;
+    let output = std::path::absolute(&args.output)?;
+    std::fs::create_dir_all(&output).with_context(|| format!("cannot make the folder {}", output.display()))?;
+    if let Some(rank) = rank() {
+        let file = output.join(file_name(rank));
+        if file.exists() {
+            return Err(TraceError::Exists { path: file }.into());
+        }
+    }
+    let [program, rest @ ..] = args.program.as_slice() else { bail!("no program is given") };
+    let mut preload = tracer.into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let mut run = Command::new(program);
+    run.args(rest).env("LD_PRELOAD", preload).env("PHASECAST_TRACE", output).env("PHASECAST_EXE", command);
+    if args.quiet {
+        run.env("PHASECAST_QUIET", "1");
+    }
+    let error = run.exec();
+    Err(error).with_context(|| format!("cannot start {}", program.display()))
+}
+
+/// The words to put after a launcher so that each rank of `program` is recorded in the folder `output`.
+pub fn traced_command(output: &Path, program: &[String]) -> Vec<OsString> {
+    let command = std::env::current_exe().unwrap_or_else(|_| "phasecast".into());
+    let words: [&OsStr; 6] =
+        [command.as_os_str(), "trace".as_ref(), "--quiet".as_ref(), "-o".as_ref(), output.as_os_str(), "--".as_ref()];
+    words.into_iter().map(OsStr::to_owned).chain(program.iter().map(OsString::from)).collect()
+}
+
+/// The tracer's library: beside the command, or in `lib` beside its folder.
+fn library(command: &Path) -> Result<PathBuf> {
+    let folder = command.parent().unwrap_or(Path::new("."));
+    let places = [folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)];
+    places.iter().find(|place| place.is_file()).cloned().with_context(|| {
+        format!("{LIBRARY} is neither in {} nor in ../lib from there. Install it beside the command.", folder.display())
+    })
+}
+
+/// The rank that the launcher says this process will be.
+fn rank() -> Option<u32> {
+    RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}

@@ -1,0 +1,266 @@
+//! The procedures that a program calls: `MPI_X` and `PMPI_X` of every procedure in `generated.rs`, and the way from
+//! there to what is recorded of it.
+//!
+//! All arguments of MPI are integers or pointers. A naked function hands them on as they came, with the address that the
+//! call returns to between those in registers and those on the stack.
+use crate::plan::PLANS;
+use crate::record::Call;
+use crate::slot::slot;
+use crate::{collective, completion, hide, life, real, record};
+use phasecast_abi::{Class, Timing};
+use std::mem::transmute;
+
+/// A pair of exported symbols.
+pub struct Export {
+    /// Index in the table of procedures.
+    pub index: usize,
+    /// Our procedure.
+    pub wrapper: unsafe extern "C-unwind" fn(),
+    /// Says whether there is one: see [`hide`].
+    pub resolver: extern "C" fn() -> usize,
+}
+
+/// What is done with a call of a procedure: `call` calls a function with such arguments.
+///
+/// # Safety
+/// `args` are the arguments of procedure `P` as the program passed them.
+#[inline(always)]
+unsafe fn wrap<const P: usize, const N: usize>(
+    mut args: [usize; N],
+    site: usize,
+    call: impl Fn(usize, [usize; N]) -> usize,
+) -> usize {
+    let plan = &PLANS[P];
+    let function = real::function(P);
+    match plan.class {
+        Class::Init | Class::SessionInit => return life::init(plan, site, || call(function, args)),
+        Class::Abort => life::abort(site, args[1] as i32),
+        _ => {}
+    }
+    if !life::on() {
+        let rc = call(function, args);
+        if let Class::CommConstructor { parent: None, child, .. } = plan.class
+            && plan.recorded()
+            && !record::failed(rc)
+        {
+            // SAFETY: the program's variable with the new communicator.
+            unsafe { life::first_of_session(args[child as usize]) };
+        }
+        return rc;
+    }
+    let slot = slot();
+    let Some(_inside) = slot.enter() else { return call(function, args) };
+    if let Class::Other | Class::DatatypeConstructor = plan.class {
+        return call(function, args);
+    }
+    let thread = match slot.thread.get() {
+        thread if thread.is_null() => life::thread(slot),
+        thread => thread,
+    };
+    // SAFETY: a thread's recorder lives as long as the process, and `enter` has seen to it that it is used once at a time.
+    let Some(thread) = (unsafe { thread.as_mut() }) else { return call(function, args) };
+    let mut now = Call::new(plan, site);
+    // SAFETY: the arguments are those of the procedure that the plan is of.
+    unsafe {
+        match plan.class {
+            Class::Send { timing: Timing::Blocking, .. } => {
+                let rc = now.time(|| call(function, args));
+                record::send(thread, &now, &args, rc);
+                rc
+            }
+            Class::Recv { timing: Timing::Blocking } | Class::SendRecv { timing: Timing::Blocking, .. } => {
+                let mut own = record::OwnStatus::default();
+                own.lend(thread, plan, &mut args);
+                let rc = now.time(|| call(function, args));
+                record::received(thread, &now, &args, rc);
+                rc
+            }
+            Class::Send { .. } | Class::Recv { .. } | Class::SendRecv { .. } => {
+                let rc = now.time(|| call(function, args));
+                record::posted(thread, &now, &args, rc);
+                rc
+            }
+            Class::Completion { .. } => {
+                let waiting = completion::before(thread, plan, &mut args);
+                let rc = now.time(|| call(function, args));
+                completion::after(thread, &now, &args, rc, waiting);
+                rc
+            }
+            Class::Start { all } => {
+                let rc = now.time(|| call(function, args));
+                record::started(thread, &now, &args, rc, all);
+                rc
+            }
+            Class::Collective { .. } => {
+                let rc = now.time(|| call(function, args));
+                collective::record(thread, &now, &args, rc);
+                rc
+            }
+            Class::Probe { .. } | Class::MatchedRecv { .. } => {
+                let mut own = record::OwnStatus::default();
+                own.lend(thread, plan, &mut args);
+                let noted = record::before_matched(thread, plan, &args);
+                let rc = now.time(|| call(function, args));
+                record::matched(thread, &now, &args, rc, noted);
+                rc
+            }
+            Class::CommConstructor { .. } => {
+                record::before_constructor(thread, plan, &args);
+                let rc = now.time(|| call(function, args));
+                record::constructed(thread, &now, &args, rc);
+                rc
+            }
+            Class::Finalize | Class::SessionFinalize => {
+                let rc = now.time(|| call(function, args));
+                life::finalized(thread, &now, rc);
+                rc
+            }
+            Class::Pcontrol => {
+                let rc = now.time(|| call(function, args));
+                life::pcontrol(thread, &now, args[0] as i32);
+                rc
+            }
+            _ => {
+                let freed = record::before(thread, plan, &args);
+                let rc = now.time(|| call(function, args));
+                record::other(thread, &now, &args, rc, freed);
+                rc
+            }
+        }
+    }
+}
+
+/// Functions with the arguments of a procedure as the naked ones hand them on: six in registers (`r`), those of the
+/// procedure first; then the return address, twice; then those on the stack (`s`).
+macro_rules! entries {
+    ($($name:ident $count:literal [$($r:ident)*] [$($unused:ident)*] [$($s:ident)*];)*) => { $(
+        #[allow(clippy::too_many_arguments)]
+        unsafe extern "C-unwind" fn $name<const P: usize>(
+            $($r: usize,)* $($unused: usize,)* site: usize, _return: usize, $($s: usize,)*
+        ) -> usize {
+            // SAFETY: these are the arguments of the procedure as the program passed them.
+            unsafe {
+                wrap::<P, $count>([$($r,)* $($s,)*], site, |function, [$($r,)* $($s,)*]| {
+                    // SAFETY: the real procedure has as many arguments, all of them integers or pointers.
+                    let function = transmute::<usize, unsafe extern "C-unwind" fn($(real::word!($r),)* $(real::word!($s),)*) -> usize>(function);
+                    function($($r,)* $($s,)*)
+                })
+            }
+        }
+    )* };
+}
+
+entries! {
+    entry0 0 [] [_u0 _u1 _u2 _u3 _u4 _u5] [];
+    entry1 1 [a0] [_u1 _u2 _u3 _u4 _u5] [];
+    entry2 2 [a0 a1] [_u2 _u3 _u4 _u5] [];
+    entry3 3 [a0 a1 a2] [_u3 _u4 _u5] [];
+    entry4 4 [a0 a1 a2 a3] [_u4 _u5] [];
+    entry5 5 [a0 a1 a2 a3 a4] [_u5] [];
+    entry6 6 [a0 a1 a2 a3 a4 a5] [] [];
+    entry7 7 [a0 a1 a2 a3 a4 a5] [] [a6];
+    entry8 8 [a0 a1 a2 a3 a4 a5] [] [a6 a7];
+    entry9 9 [a0 a1 a2 a3 a4 a5] [] [a6 a7 a8];
+    entry10 10 [a0 a1 a2 a3 a4 a5] [] [a6 a7 a8 a9];
+    entry11 11 [a0 a1 a2 a3 a4 a5] [] [a6 a7 a8 a9 a10];
+    entry12 12 [a0 a1 a2 a3 a4 a5] [] [a6 a7 a8 a9 a10 a11];
+    entry13 13 [a0 a1 a2 a3 a4 a5] [] [a6 a7 a8 a9 a10 a11 a12];
+}
+
+macro_rules! naked {
+    ($symbol:ident $entry:ident $index:literal) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C-unwind" fn $symbol() {
+            std::arch::naked_asm!(
+                ".cfi_startproc",
+                "push qword ptr [rsp]",
+                ".cfi_adjust_cfa_offset 8",
+                "call {entry}",
+                "add rsp, 8",
+                ".cfi_adjust_cfa_offset -8",
+                "ret",
+                ".cfi_endproc",
+                entry = sym $entry::<$index>,
+            )
+        }
+    };
+}
+
+/// Picks the entry by the number of arguments.
+macro_rules! both {
+    ($mpi:ident $pmpi:ident $index:literal []) => {
+        naked!($mpi entry0 $index);
+        naked!($pmpi entry0 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident]) => {
+        naked!($mpi entry1 $index);
+        naked!($pmpi entry1 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident]) => {
+        naked!($mpi entry2 $index);
+        naked!($pmpi entry2 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident]) => {
+        naked!($mpi entry3 $index);
+        naked!($pmpi entry3 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident]) => {
+        naked!($mpi entry4 $index);
+        naked!($pmpi entry4 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident]) => {
+        naked!($mpi entry5 $index);
+        naked!($pmpi entry5 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident]) => {
+        naked!($mpi entry6 $index);
+        naked!($pmpi entry6 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident $a6:ident]) => {
+        naked!($mpi entry7 $index);
+        naked!($pmpi entry7 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident $a6:ident $a7:ident]) => {
+        naked!($mpi entry8 $index);
+        naked!($pmpi entry8 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident $a6:ident $a7:ident $a8:ident]) => {
+        naked!($mpi entry9 $index);
+        naked!($pmpi entry9 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident $a6:ident $a7:ident $a8:ident $a9:ident]) => {
+        naked!($mpi entry10 $index);
+        naked!($pmpi entry10 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident $a6:ident $a7:ident $a8:ident $a9:ident $a10:ident]) => {
+        naked!($mpi entry11 $index);
+        naked!($pmpi entry11 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident $a6:ident $a7:ident $a8:ident $a9:ident $a10:ident $a11:ident]) => {
+        naked!($mpi entry12 $index);
+        naked!($pmpi entry12 $index);
+    };
+    ($mpi:ident $pmpi:ident $index:literal [$a0:ident $a1:ident $a2:ident $a3:ident $a4:ident $a5:ident $a6:ident $a7:ident $a8:ident $a9:ident $a10:ident $a11:ident $a12:ident]) => {
+        naked!($mpi entry13 $index);
+        naked!($pmpi entry13 $index);
+    };
+}
+
+macro_rules! wrappers {
+    ($(($index:literal $mpi:ident $pmpi:ident $class:ident [$($argument:ident)*]))*) => {
+        $(both!($mpi $pmpi $index [$($argument)*]);)*
+
+        /// All exported procedures, by index.
+        pub static EXPORTS: &[Export] = &[
+            $(Export { index: $index, wrapper: $mpi, resolver: hide::resolve::<$index> },)*
+        ];
+
+        const _: () = {
+            $(assert!(matches!(PLANS[$index].class, Class::$class { .. }), "generated.rs is out of date");)*
+        };
+    };
+}
+
+include!("generated.rs");

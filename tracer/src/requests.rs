@@ -1,0 +1,259 @@
+//! What is known of requests under way (and of matched messages): receives, persistent requests, new communicators.
+//!
+//! Sends and nonblocking collectives are events where they start, so their requests are not kept. A handle may be used
+//! again as soon as MPI has freed it, perhaps by another thread before this one has taken notice: each entry has a
+//! number of its own, and only that very entry is removed.
+use crate::comms::Comm;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// What a request is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A receive.
+    Recv,
+    /// A persistent send.
+    Send,
+    /// A persistent collective.
+    Collective,
+    /// A communicator that is being made; its handle will stand at this address.
+    NewComm(usize),
+}
+
+/// A request or matched message.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracked {
+    /// What it is of.
+    pub what: What,
+    /// It can be started again.
+    pub persistent: bool,
+    /// It has been started and not completed.
+    pub active: bool,
+    /// Destination, root or requested source, as in a trace.
+    pub peer: i32,
+    /// Tag, as in a trace.
+    pub tag: i32,
+    /// Bytes of a send or collective.
+    pub bytes: u64,
+    /// Its communicator.
+    pub comm: &'static Comm,
+    /// Set by the table.
+    pub serial: u64,
+}
+
+/// A hash table with open addressing, by handle (never 0).
+#[derive(Default)]
+pub struct Table {
+    slots: Vec<Option<(usize, Tracked)>>,
+    used: usize,
+    serial: u64,
+}
+
+const FIRST: usize = 1024;
+
+impl Table {
+    fn home(&self, handle: usize) -> usize {
+        let mixed = (handle as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        mixed as usize & (self.slots.len() - 1)
+    }
+
+    /// Where a handle is, or where it would go.
+    fn place(&self, handle: usize) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(handle);
+        while self.slots[at].is_some_and(|(key, _)| key != handle) {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// What is known of a handle.
+    #[inline]
+    pub fn get(&self, handle: usize) -> Option<Tracked> {
+        if self.used == 0 {
+            return None;
+        }
+        self.slots[self.place(handle)].map(|(_, tracked)| tracked)
+    }
+
+    /// Notes a request, in place of what was known of its handle.
+    pub fn insert(&mut self, handle: usize, tracked: Tracked) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            self.grow();
+        }
+        self.serial += 1;
+        let at = self.place(handle);
+        self.used += usize::from(self.slots[at].is_none());
+        self.slots[at] = Some((handle, Tracked { serial: self.serial, ..tracked }));
+    }
+
+    fn grow(&mut self) {
+        let length = (self.slots.len() * 2).max(FIRST);
+        let old = std::mem::replace(&mut self.slots, vec![None; length]);
+        for (handle, tracked) in old.into_iter().flatten() {
+            let at = self.place(handle);
+            self.slots[at] = Some((handle, tracked));
+        }
+    }
+
+    /// Removes a handle, whatever is known of it.
+    #[inline]
+    pub fn forget(&mut self, handle: usize) {
+        if self.used > 0 {
+            let at = self.place(handle);
+            self.remove_at(at);
+        }
+    }
+
+    /// Notes that a request is complete: a persistent one is no longer active, another is gone.
+    pub fn complete(&mut self, handle: usize, serial: u64) {
+        if self.used == 0 {
+            return;
+        }
+        let at = self.place(handle);
+        match &mut self.slots[at] {
+            Some((_, tracked)) if tracked.serial == serial && tracked.persistent => tracked.active = false,
+            Some((_, tracked)) if tracked.serial == serial => self.remove_at(at),
+            _ => {}
+        }
+    }
+
+    /// Notes that a persistent request is started, and returns it.
+    pub fn start(&mut self, handle: usize) -> Option<Tracked> {
+        if self.used == 0 {
+            return None;
+        }
+        let at = self.place(handle);
+        let (_, tracked) = self.slots[at].as_mut()?;
+        tracked.active = true;
+        Some(*tracked)
+    }
+
+    /// Empties a slot and moves up the entries behind it that then are nearer to their home.
+    fn remove_at(&mut self, mut hole: usize) {
+        if self.slots[hole].is_none() {
+            return;
+        }
+        let mask = self.slots.len() - 1;
+        self.used -= 1;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let Some((handle, _)) = self.slots[at] else { break };
+            let home = self.home(handle);
+            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
+                self.slots[hole] = self.slots[at];
+                hole = at;
+            }
+        }
+        self.slots[hole] = None;
+    }
+}
+
+/// A table that all threads share, locked only if several may be in MPI at a time.
+pub struct Shared {
+    table: UnsafeCell<Table>,
+    locked: AtomicBool,
+}
+
+/// Whether `MPI_THREAD_MULTIPLE` was granted.
+pub static MULTIPLE: AtomicBool = AtomicBool::new(false);
+/// Requests of the program.
+pub static REQUESTS: Shared = Shared::new();
+/// Messages that were matched and wait for their receive.
+pub static MESSAGES: Shared = Shared::new();
+
+// SAFETY: below MPI_THREAD_MULTIPLE the program calls MPI from one thread at a time; else `with` locks.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    const fn new() -> Shared {
+        let table = Table { slots: Vec::new(), used: 0, serial: 0 };
+        Shared { table: UnsafeCell::new(table), locked: AtomicBool::new(false) }
+    }
+
+    /// Uses the table. `act` must not come back here.
+    #[inline]
+    pub fn with<T>(&self, act: impl FnOnce(&mut Table) -> T) -> T {
+        let lock = MULTIPLE.load(Relaxed);
+        if lock {
+            while self.locked.swap(true, Acquire) {
+                std::hint::spin_loop();
+            }
+        }
+        // SAFETY: no other thread is in here: see the implementation of Sync.
+        let result = act(unsafe { &mut *self.table.get() });
+        if lock {
+            self.locked.store(false, Release);
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn tracked(peer: i32, persistent: bool) -> Tracked {
+        let comm = crate::comms::for_tests();
+        Tracked { what: What::Recv, persistent, active: !persistent, peer, tag: 0, bytes: 0, comm, serial: 0 }
+    }
+
+    proptest! {
+        #[test]
+        fn as_a_map(steps in prop::collection::vec((0u8..5, 1usize..60, any::<i32>()), 1..400)) {
+            let mut table = Table::default();
+            let mut model: HashMap<usize, (i32, bool, bool)> = HashMap::new();
+            for (step, handle, peer) in steps {
+                // Handles of one home, as pointers to objects of one size may be.
+                let key = handle << 32;
+                match step {
+                    0 | 1 => {
+                        table.insert(key, tracked(peer, step == 1));
+                        model.insert(key, (peer, step == 1, step == 0));
+                    }
+                    2 => {
+                        table.forget(key);
+                        model.remove(&key);
+                    }
+                    3 => {
+                        let started = table.start(key);
+                        prop_assert_eq!(started.is_some(), model.contains_key(&key));
+                        if let Some(known) = model.get_mut(&key) {
+                            known.2 = true;
+                        }
+                    }
+                    _ => if let Some(known) = table.get(key) {
+                        table.complete(key, known.serial + 1);
+                        prop_assert!(table.get(key).is_some(), "another entry was completed");
+                        table.complete(key, known.serial);
+                        match model.get_mut(&key) {
+                            Some(entry) if entry.1 => entry.2 = false,
+                            _ => { model.remove(&key); }
+                        }
+                    },
+                }
+                for handle in 1..60 {
+                    let known = table.get(handle << 32).map(|t| (t.peer, t.persistent, t.active));
+                    prop_assert_eq!(known, model.get(&(handle << 32)).copied());
+                }
+                prop_assert_eq!(table.used, model.len());
+            }
+        }
+    }
+
+    #[test]
+    fn it_grows() {
+        let mut table = Table::default();
+        for handle in 1..10_000 {
+            table.insert(handle * 48, tracked(handle as i32, false));
+        }
+        for handle in 1..10_000 {
+            assert_eq!(table.get(handle * 48).map(|t| t.peer), Some(handle as i32));
+            table.forget(handle * 48);
+        }
+        assert_eq!(table.used, 0);
+    }
+}

@@ -1,0 +1,364 @@
+//! The recorder of a thread: encodes calls where they happen, into the tail that it shares with whoever follows, and
+//! hands a full chunk to the rank's file. No lock and no allocation but where a chunk is full.
+use crate::clock;
+use crate::comms::{self, Comm, GENERATION};
+use crate::life;
+use crate::plan::index;
+use crate::real::{exists, mpi};
+use crate::record::Call;
+use crate::requests::Tracked;
+use crate::sink::Sink;
+use phasecast_abi::Layout;
+use phasecast_trace::encode::{Encoder, Shape};
+use phasecast_trace::frame::{Frame, HEAD, Kind};
+use phasecast_trace::model::Flags;
+use phasecast_trace::tail::{self, CAPACITY, FRAME, PAYLOAD, offset};
+use phasecast_trace::writer::MOST_PARTS;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+
+/// Handles that a thread remembers.
+const REMEMBERED: usize = 64;
+
+#[derive(Clone, Copy)]
+struct KnownComm {
+    handle: usize,
+    generation: u32,
+    comm: Option<&'static Comm>,
+}
+
+#[derive(Clone, Copy)]
+struct KnownType {
+    handle: usize,
+    generation: u32,
+    size: u64,
+}
+
+/// The recorder of one thread.
+pub struct Thread {
+    /// Layout of the binary interface.
+    pub layout: &'static Layout,
+    /// Requests that the completion under way may complete: index, handle, what is known.
+    pub waiting: Vec<(u32, usize, Tracked)>,
+    /// Statuses in place of those that the program does not want.
+    pub statuses: Vec<u64>,
+    /// Parts of the call that is being recorded.
+    pub parts: Vec<Shape>,
+    comms: [KnownComm; REMEMBERED],
+    types: [KnownType; REMEMBERED],
+    encoder: Encoder,
+    tail: *mut u8,
+    used: usize,
+    number: u16,
+    sequence: u32,
+    base: u64,
+    sink: &'static Sink,
+    /// Calls recorded, and ns spent in writing chunks: read by the thread that ends the recording.
+    calls: AtomicU64,
+    writing: AtomicU64,
+}
+
+#[inline(always)]
+fn place(handle: usize) -> usize {
+    (handle ^ handle >> 6 ^ handle >> 12) % REMEMBERED
+}
+
+impl Thread {
+    /// A recorder whose first gap counts from `base`, with its tail at `tail`.
+    pub fn new(layout: &'static Layout, sink: &'static Sink, number: u16, tail: *mut u8, base: u64) -> Thread {
+        let mut thread = Thread {
+            layout,
+            waiting: Vec::with_capacity(64),
+            statuses: Vec::with_capacity(256),
+            parts: Vec::with_capacity(64),
+            comms: [KnownComm { handle: 0, generation: 0, comm: None }; REMEMBERED],
+            types: [KnownType { handle: 0, generation: 0, size: 0 }; REMEMBERED],
+            encoder: Encoder::default(),
+            tail,
+            used: 0,
+            number,
+            sequence: 0,
+            base,
+            sink,
+            calls: AtomicU64::new(0),
+            writing: AtomicU64::new(0),
+        };
+        // SAFETY: a tail has room for its own head.
+        unsafe {
+            ptr::copy_nonoverlapping(u32::from(number).to_le_bytes().as_ptr(), tail.add(offset::THREAD), 4);
+            ptr::copy_nonoverlapping(base.to_le_bytes().as_ptr(), tail.add(offset::BASE), 8);
+            ptr::copy_nonoverlapping(tail::MAGIC.as_ptr(), tail, 8);
+        }
+        thread.encoder.begin(base);
+        thread
+    }
+
+    fn field(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: an aligned word of the tail, which is mapped for as long as the process lives.
+        unsafe { &*self.tail.add(at).cast::<AtomicU32>() }
+    }
+
+    /// The communicator of a handle as it was passed.
+    #[inline(always)]
+    pub fn comm(&mut self, handle: usize) -> &'static Comm {
+        self.known_comm(handle & self.layout.handle_mask as usize, comms::find)
+    }
+
+    /// The communicator that a window or file stands for; `handle` without bits that are not its own.
+    #[inline]
+    pub fn object(&mut self, handle: usize) -> &'static Comm {
+        self.known_comm(handle, comms::object)
+    }
+
+    #[inline(always)]
+    fn known_comm(&mut self, handle: usize, find: impl Fn(usize) -> &'static Comm) -> &'static Comm {
+        let known = &mut self.comms[place(handle)];
+        let generation = GENERATION.load(Relaxed);
+        match known.comm {
+            Some(comm) if known.handle == handle && known.generation == generation => comm,
+            _ => {
+                let comm = find(handle);
+                *known = KnownComm { handle, generation: GENERATION.load(Relaxed), comm: Some(comm) };
+                comm
+            }
+        }
+    }
+
+    /// Bytes of one element of a datatype.
+    #[inline(always)]
+    pub fn type_size(&mut self, handle: usize) -> u64 {
+        let handle = handle & self.layout.handle_mask as usize;
+        let known = &mut self.types[place(handle)];
+        let generation = life::TYPES.load(Relaxed);
+        if known.handle != handle || known.generation != generation {
+            *known = KnownType { handle, generation, size: ask_type_size(handle) };
+        }
+        known.size
+    }
+
+    /// Records a call without parts.
+    #[inline(always)]
+    pub fn record(&mut self, call: &Call, shape: &Shape) {
+        if !life::recording() {
+            return;
+        }
+        self.put(call.enter, call.exit, shape, &[]);
+    }
+
+    /// Records a call with the parts in [`Thread::parts`], which then are gone.
+    pub fn record_parts(&mut self, call: &Call, shape: &Shape) {
+        let parts = std::mem::take(&mut self.parts);
+        if life::recording() {
+            self.put_parts(call.enter, call.exit, shape, &parts);
+        }
+        self.parts = parts;
+        self.parts.clear();
+    }
+
+    fn put_parts(&mut self, enter: u64, exit: u64, shape: &Shape, parts: &[Shape]) {
+        let (now, mut later) = parts.split_at(parts.len().min(MOST_PARTS));
+        self.put(enter, exit, shape, now);
+        let further = Shape { flags: shape.flags | Flags::CONTINUED.0, ..*shape };
+        while !later.is_empty() {
+            let (now, rest) = later.split_at(later.len().min(MOST_PARTS));
+            self.put(exit, exit, &further, now);
+            later = rest;
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, enter: u64, exit: u64, shape: &Shape, parts: &[Shape]) {
+        if !self.encoder.fits(parts.len(), CAPACITY - self.used) && !self.flush() {
+            return;
+        }
+        // SAFETY: the payload of the tail, which only this thread writes to.
+        let out = unsafe { std::slice::from_raw_parts_mut(self.tail.add(PAYLOAD), CAPACITY) };
+        let mut used = self.encoder.call(out, self.used, shape, enter, exit);
+        for part in parts {
+            used = self.encoder.part(out, used, part);
+        }
+        self.used = used;
+        if shape.flags & Flags::CONTINUED.0 == 0 {
+            self.calls.store(self.calls.load(Relaxed) + 1, Relaxed);
+        }
+        self.field(offset::ITEMS).store(self.encoder.items(), Relaxed);
+        self.field(offset::COMMITTED).store(used as u32, Release);
+    }
+
+    /// Writes the chunk to the rank's file and starts the next; false if recording has ended.
+    #[cold]
+    pub fn flush(&mut self) -> bool {
+        let before = clock::monotonic();
+        let frame = self.seal();
+        let last = self.encoder.last();
+        let next = self.sequence + 1;
+        let tail = self.tail;
+        // SAFETY: the frame stands in the tail, head and payload together.
+        let bytes = unsafe { std::slice::from_raw_parts(tail.add(FRAME), HEAD + self.used) };
+        debug_assert_eq!(&bytes[..4], &frame[..4]);
+        let written = self.sink.append(bytes, || {
+            self.field(offset::COMMITTED).store(0, Relaxed);
+            self.field(offset::ITEMS).store(0, Relaxed);
+            // SAFETY: a word of the tail.
+            unsafe { ptr::copy_nonoverlapping(last.to_le_bytes().as_ptr(), tail.add(offset::BASE), 8) };
+            self.field(offset::SEQUENCE).store(next, Release);
+        });
+        if !written {
+            life::stop();
+            return false;
+        }
+        self.used = 0;
+        self.sequence = next;
+        self.base = last;
+        self.encoder.begin(last);
+        self.writing.store(self.writing.load(Relaxed) + (clock::monotonic() - before), Relaxed);
+        true
+    }
+
+    /// Puts the head of the frame before the payload in the tail.
+    fn seal(&mut self) -> [u8; HEAD] {
+        let mut frame = Frame::new(Kind::Calls);
+        frame.thread = self.number;
+        frame.sequence = self.sequence;
+        frame.items = self.encoder.items();
+        frame.base = self.base;
+        frame.sync = clock::pair();
+        // SAFETY: the part of the payload that was written.
+        let payload = unsafe { std::slice::from_raw_parts(self.tail.add(PAYLOAD), self.used) };
+        let head = frame.seal(payload);
+        // SAFETY: the tail has room for the head there.
+        unsafe { ptr::copy_nonoverlapping(head.as_ptr(), self.tail.add(FRAME), HEAD) };
+        head
+    }
+
+    /// This process's rank in the world, as a peer.
+    pub fn own_rank(&self) -> i32 {
+        self.sink.rank as i32
+    }
+
+    /// Number of the thread.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// Calls recorded, and ns spent in writing chunks.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.calls.load(Relaxed), self.writing.load(Relaxed))
+    }
+
+    /// The bytes of the tail, for the thread that ends the recording.
+    pub fn tail(&self) -> &[u8] {
+        // SAFETY: the whole mapping; what its owner may still write lies behind what it has committed.
+        unsafe { std::slice::from_raw_parts(self.tail, tail::LENGTH) }
+    }
+
+    /// What recording a call costs, in ns: the shortest of some rounds of encoding into the empty tail.
+    pub fn calibrate(&mut self) -> f64 {
+        let mut best = f64::INFINITY;
+        for _ in 0..4 {
+            let before = clock::monotonic();
+            for i in 0..256u64 {
+                let (enter, exit) = (clock::now(), clock::now());
+                let bytes = i & 3;
+                let shape = Shape { peer: 1, tag: 7, bytes, site: 1, comm: 0, proc: 1, flags: 0, role: 0 };
+                self.put(enter, exit, &shape, &[]);
+            }
+            best = best.min((clock::monotonic() - before) as f64 / 256.0);
+        }
+        self.field(offset::COMMITTED).store(0, Relaxed);
+        self.field(offset::ITEMS).store(0, Relaxed);
+        self.calls.store(0, Relaxed);
+        self.used = 0;
+        self.encoder.begin(self.base);
+        best
+    }
+}
+
+#[cold]
+fn ask_type_size(handle: usize) -> u64 {
+    let mut size = 0i64;
+    if exists(index("MPI_Type_size_x")) {
+        mpi!(MPI_Type_size_x(handle, &raw mut size));
+    } else {
+        mpi!(MPI_Type_size(handle, &raw mut size));
+    }
+    u64::try_from(size).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Call;
+    use phasecast_abi::Abi;
+    use phasecast_trace::model::{CommDef, PartKind};
+    use phasecast_trace::units::Rank;
+    use phasecast_trace::writer::made_header;
+    use phasecast_trace::{Trace, codec};
+    use proptest::prelude::*;
+
+    fn recorder(folder: &std::path::Path) -> (Thread, &'static Sink) {
+        let sink: &'static Sink = Box::leak(Box::new(Sink::create(folder, 0).expect("made")));
+        let header = made_header(Rank(0), 4, "made", &["MPI_Send", "MPI_Waitall"]);
+        let defs = [CommDef { local: 0, members: vec![0, 1, 2, 3], remote: vec![] }];
+        assert!(sink.append(&Frame::new(Kind::Header).with_payload(&codec::to_bytes(&header), None), || ()));
+        assert!(sink.append(&Frame::new(Kind::Comms).with_payload(&codec::to_bytes(&defs.as_slice()), None), || ()));
+        let tail = sink.map_tail(0).expect("mapped");
+        (Thread::new(Abi::Mpich.layout(), sink, 0, tail, 0), sink)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// Whatever is recorded is what a reader sees, with the process gone at any moment.
+        #[test]
+        fn the_reader_sees_what_was_recorded(
+            calls in prop::collection::vec((0u64..50, 0u64..2000, 0i32..4, any::<i16>(), 0u64..3, 0usize..1300), 1..60),
+            repeat in 1usize..400,
+        ) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let (mut thread, _sink) = recorder(folder.path());
+            let mut clock = 0;
+            let mut expected = Vec::new();
+            for round in 0..repeat {
+                for &(gap, length, peer, tag, bytes, parts) in &calls {
+                    let parts = if round % 50 == 0 { parts } else { parts % 3 };
+                    let (enter, exit) = (clock + gap, clock + gap + length);
+                    clock = exit;
+                    let role = if parts > 0 { 3 } else { 0 };
+                    let shape = Shape { peer, tag: tag.into(), bytes: bytes << 20, site: 9, comm: 0, proc: 0, flags: 0, role };
+                    let part = Shape { site: 0, role: phasecast_trace::encode::PART | PartKind::Recv as u8, ..shape };
+                    thread.put_parts(enter, exit, &shape, &vec![part; parts]);
+                    expected.push((enter, exit, peer, i32::from(tag), bytes << 20, parts));
+                }
+            }
+            prop_assert_eq!(thread.totals().0, expected.len() as u64);
+            let trace = Trace::open(folder.path()).expect("it opens");
+            let mut reader = trace.calls(Rank(0));
+            let mut seen: Vec<(u64, u64, i32, i32, u64, usize)> = Vec::new();
+            while let Some(call) = reader.next_call().expect("whole") {
+                prop_assert!(call.parts.iter().all(|p| p.peer == call.call.peer && p.tag == call.call.tag));
+                if call.call.flags.has(Flags::CONTINUED) {
+                    seen.last_mut().expect("a call before").5 += call.parts.len();
+                } else {
+                    let c = call.call;
+                    seen.push((c.enter.0, c.exit.0, c.peer, c.tag, c.bytes, call.parts.len()));
+                }
+            }
+            prop_assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn calibration_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut thread, _sink) = recorder(folder.path());
+        assert!(thread.calibrate() > 0.0);
+        assert_eq!(thread.totals().0, 0);
+        let shape = Shape { peer: 1, tag: 2, bytes: 3, site: 4, comm: 0, proc: 1, flags: 0, role: 0 };
+        let call = Call { plan: &crate::plan::PLANS[0], site: 4, enter: 5, exit: 6 };
+        thread.put(call.enter, call.exit, &shape, &[]);
+        let trace = Trace::open(folder.path()).expect("it opens");
+        let mut calls = 0;
+        trace.for_each_event(Rank(0), |event| calls += u32::from(event.tag == 2)).expect("whole");
+        assert_eq!(calls, 1);
+    }
+}
