@@ -1,5 +1,6 @@
 //! The one place where structures become bytes (bincode) and where blocks are compressed (zstd).
 use serde::{Serialize, de::DeserializeOwned};
+use std::io::Read;
 
 /// The largest block that a reader unpacks: a bound on what hostile input can make it allocate.
 pub const MAX_BLOCK: usize = 1 << 30;
@@ -33,7 +34,7 @@ pub fn pack(bytes: &[u8], level: i32) -> Vec<u8> {
     zstd::bulk::compress(bytes, level).expect("zstd compresses any block")
 }
 
-/// Unpacks a block whose unpacked length is known.
+/// Unpacks a block whose unpacked length is known. Memory grows as bytes come, not by what `length` claims.
 ///
 /// # Errors
 /// A sentence if it is not a zstd block of that length.
@@ -41,6 +42,31 @@ pub fn unpack(bytes: &[u8], length: usize) -> Result<Vec<u8>, String> {
     if length > MAX_BLOCK {
         return Err(format!("a block claims {length} bytes, more than the {MAX_BLOCK} that are allowed"));
     }
-    let out = zstd::bulk::decompress(bytes, length).map_err(|error| format!("a block cannot be unpacked ({error})"))?;
+    let mut out = Vec::new();
+    let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|error| format!("zstd fails ({error})"))?;
+    let read = decoder.single_frame().take(length as u64 + 1).read_to_end(&mut out);
+    read.map_err(|error| format!("a block cannot be unpacked ({error})"))?;
     if out.len() == length { Ok(out) } else { Err(format!("a block has {} bytes instead of {length}", out.len())) }
+}
+
+/// Unpacks many small blocks with one state.
+#[derive(Default)]
+pub struct Unpacker(Option<zstd::bulk::Decompressor<'static>>);
+
+impl Unpacker {
+    /// Unpacks a block of `length` bytes to the emptied `out`, which is made that large.
+    ///
+    /// # Errors
+    /// A sentence if it is not a zstd block of that length.
+    pub fn unpack(&mut self, bytes: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        let state = match self.0.take() {
+            Some(state) => state,
+            None => zstd::bulk::Decompressor::new().map_err(|error| format!("zstd fails ({error})"))?,
+        };
+        let state = self.0.insert(state);
+        out.clear();
+        out.reserve(length);
+        let read = state.decompress_to_buffer(bytes, out).map_err(|e| format!("a block cannot be unpacked ({e})"))?;
+        if read == length { Ok(()) } else { Err(format!("a block has {read} bytes instead of {length}")) }
+    }
 }

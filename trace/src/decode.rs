@@ -1,7 +1,9 @@
 //! The inverse of [`crate::encode`]: the calls of one chunk, whole or still growing.
+//!
+//! Items refer to shapes by slot, so that whoever reads can do the work on a shape once a chunk, not once a call.
 use crate::encode::{PART, SHAPES, Shape};
 use crate::model::{Class, PartKind};
-use crate::varint::{get, unzigzag};
+use crate::varint::{read, unzigzag};
 
 /// A call as it stands in a chunk: times in clock units, communicator by the rank's own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,27 +16,68 @@ pub struct RawCall {
     pub exit: u64,
 }
 
+/// A call by the slot of its shape, times in clock units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotCall {
+    /// Index into [`Decoder::shapes`].
+    pub slot: u16,
+    /// When it was entered.
+    pub enter: u64,
+    /// When it returned.
+    pub exit: u64,
+}
+
+/// What is known of a slot besides its shape. Entry 0 is the start of the chunk, entry n + 1 slot n.
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    /// The entry that followed last time; 0 is none.
+    next: u16,
+    is_part: bool,
+}
+
 /// Reads calls from a payload that may grow at its end.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     payload: Vec<u8>,
     at: usize,
-    shapes: Vec<(Shape, u16)>,
-    /// The successor of the start of the chunk.
-    first: u16,
-    previous: Option<u16>,
+    shapes: Vec<Shape>,
+    links: Vec<Link>,
+    previous: usize,
     last: u64,
     items: u32,
     /// The slot of a call whose token was read while looking for parts, with its gap.
     pending: Option<(u16, u64)>,
+    slots: Vec<u16>,
 }
-
-const NONE: u16 = u16::MAX;
 
 impl Decoder {
     /// A decoder of a chunk that starts at time `base` (clock units).
     pub fn new(payload: Vec<u8>, base: u64) -> Decoder {
-        Decoder { payload, at: 0, shapes: Vec::new(), first: NONE, previous: None, last: base, items: 0, pending: None }
+        Decoder {
+            payload,
+            at: 0,
+            shapes: Vec::new(),
+            links: vec![Link::default()],
+            previous: 0,
+            last: base,
+            items: 0,
+            pending: None,
+            slots: Vec::new(),
+        }
+    }
+
+    /// Starts another chunk in the same memory: `fill` writes its payload to the emptied buffer.
+    pub(crate) fn reuse<E>(&mut self, base: u64, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        self.payload.clear();
+        self.at = 0;
+        self.shapes.clear();
+        self.links.clear();
+        self.links.push(Link::default());
+        self.previous = 0;
+        self.last = base;
+        self.items = 0;
+        self.pending = None;
+        fill(&mut self.payload)
     }
 
     /// Length of the payload seen so far.
@@ -52,11 +95,30 @@ impl Decoder {
         self.items
     }
 
+    /// The shapes defined so far, by slot.
+    pub fn shapes(&self) -> &[Shape] {
+        &self.shapes
+    }
+
     /// The next call; its parts replace the contents of `parts`. `None` at the end of what is there.
     ///
     /// # Errors
     /// A sentence if the bytes are not a chunk.
     pub fn next_call(&mut self, parts: &mut Vec<Shape>) -> Result<Option<RawCall>, String> {
+        let mut slots = std::mem::take(&mut self.slots);
+        let call = self.next_slots(&mut slots);
+        parts.clear();
+        parts.extend(slots.iter().map(|&slot| self.shapes[slot as usize]));
+        self.slots = slots;
+        Ok(call?.map(|call| RawCall { shape: self.shapes[call.slot as usize], enter: call.enter, exit: call.exit }))
+    }
+
+    /// The next call; the slots of its parts replace the contents of `parts`. `None` at the end of what is there.
+    ///
+    /// # Errors
+    /// A sentence if the bytes are not a chunk.
+    #[inline]
+    pub fn next_slots(&mut self, parts: &mut Vec<u16>) -> Result<Option<SlotCall>, String> {
         parts.clear();
         let (slot, gap) = match self.pending.take() {
             Some(head) => head,
@@ -67,27 +129,25 @@ impl Decoder {
             },
         };
         let duration = self.number()?;
-        let enter = self.last.checked_add(gap).ok_or("a time overflows")?;
-        let exit = enter.checked_add(duration).ok_or("a time overflows")?;
+        let exit = self.last.checked_add(gap).and_then(|enter| Some((enter, enter.checked_add(duration)?)));
+        let (enter, exit) = exit.ok_or("a time overflows")?;
         self.last = exit;
-        let shape = self.shapes[slot as usize].0;
         while self.at < self.payload.len() {
             match self.head()? {
-                (slot, None) => parts.push(self.shapes[slot as usize].0),
-                (slot, Some(gap)) => {
-                    self.pending = Some((slot, gap));
+                (slot, None) => parts.push(slot),
+                head @ (_, Some(_)) => {
+                    self.pending = head.1.map(|gap| (head.0, gap));
                     break;
                 }
             }
         }
-        Ok(Some(RawCall { shape, enter, exit }))
+        Ok(Some(SlotCall { slot, enter, exit }))
     }
 
     #[inline]
     fn number(&mut self) -> Result<u64, String> {
-        let mut rest = &self.payload[self.at..];
-        let value = get(&mut rest).ok_or("a number is cut off")?;
-        self.at = self.payload.len() - rest.len();
+        let (value, length) = read(&self.payload[self.at..]).ok_or("a number is cut off or too long")?;
+        self.at += length;
         Ok(value)
     }
 
@@ -95,33 +155,31 @@ impl Decoder {
     #[inline]
     fn head(&mut self) -> Result<(u16, Option<u64>), String> {
         let v = self.number()?;
-        let guess = match self.previous {
-            Some(slot) => self.shapes[slot as usize].1,
-            None => self.first,
-        };
         self.items += 1;
+        let entry = if v & 1 == 0 { self.links[self.previous].next } else { self.named(v >> 1)? };
+        let Some(slot) = entry.checked_sub(1) else {
+            return Err("a shape is referred to before it was seen".into());
+        };
+        self.previous = usize::from(entry);
+        let is_part = self.links[usize::from(entry)].is_part;
         if v & 1 == 0 {
-            if guess == NONE {
-                return Err("a shape is referred to before it was seen".into());
-            }
-            self.previous = Some(guess);
-            let is_part = self.shapes[guess as usize].0.role & PART != 0;
             if is_part && v != 0 {
                 return Err("a part has a time".into());
             }
-            return Ok((guess, (!is_part).then_some(v >> 1)));
+            return Ok((slot, (!is_part).then_some(v >> 1)));
         }
-        let slot = match v >> 1 {
+        Ok((slot, if is_part { None } else { Some(self.number()?) }))
+    }
+
+    /// The entry of a shape that is named, or defined here.
+    fn named(&mut self, n: u64) -> Result<u16, String> {
+        let entry = match n {
             0 => self.define()?,
-            n if n as usize <= self.shapes.len() => (n - 1) as u16,
+            n if n <= self.shapes.len() as u64 => n as u16,
             n => return Err(format!("shape {n} of {} is referred to", self.shapes.len())),
         };
-        match self.previous {
-            Some(before) => self.shapes[before as usize].1 = slot,
-            None => self.first = slot,
-        }
-        self.previous = Some(slot);
-        if self.shapes[slot as usize].0.role & PART != 0 { Ok((slot, None)) } else { Ok((slot, Some(self.number()?))) }
+        self.links[self.previous].next = entry;
+        Ok(entry)
     }
 
     fn define(&mut self) -> Result<u16, String> {
@@ -130,8 +188,8 @@ impl Decoder {
         }
         let role = *self.payload.get(self.at).ok_or("a shape is cut off")?;
         self.at += 1;
-        let known =
-            if role & PART != 0 { PartKind::from_u8(role & !PART).is_some() } else { Class::from_u8(role).is_some() };
+        let is_part = role & PART != 0;
+        let known = if is_part { PartKind::from_u8(role & !PART).is_some() } else { Class::from_u8(role).is_some() };
         if !known {
             return Err(format!("unknown kind of item {role}"));
         }
@@ -150,7 +208,8 @@ impl Decoder {
             bytes: fields[5],
             site: fields[6],
         };
-        self.shapes.push((shape, NONE));
-        Ok((self.shapes.len() - 1) as u16)
+        self.shapes.push(shape);
+        self.links.push(Link { next: 0, is_part });
+        Ok(self.shapes.len() as u16)
     }
 }

@@ -6,7 +6,7 @@ use crate::encode::{PART, Shape};
 use crate::error::TraceError;
 use crate::frame::{HEAD, Kind};
 use crate::model::{Call, CallRef, Class, Flags, Part, PartKind, RankHeader, Trailer};
-use crate::reader::{file_name, read_frame, read_payload};
+use crate::rank_file::{file_name, read_frame, read_payload};
 use crate::tail;
 use crate::units::{CommId, Nanos, ProcId, Rank};
 use std::fs::File;
@@ -14,8 +14,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// One thread of a followed rank.
+#[derive(Default)]
 struct Lane {
-    tail: File,
+    /// None as long as there is none, or if it was removed before it was seen.
+    tail: Option<File>,
+    /// The chunk that is next.
     sequence: u32,
     decoder: Option<Decoder>,
 }
@@ -29,6 +32,7 @@ pub struct RankFollower {
     header: RankHeader,
     clock: Clock,
     lanes: Vec<Lane>,
+    buffer: Vec<u8>,
     trailer: Option<Trailer>,
 }
 
@@ -53,6 +57,7 @@ impl RankFollower {
             header,
             clock,
             lanes: Vec::new(),
+            buffer: vec![0; tail::LENGTH],
             trailer: None,
             path,
         }))
@@ -79,14 +84,30 @@ impl RankFollower {
     /// # Errors
     /// If the file is damaged.
     pub fn poll(&mut self, mut each: impl FnMut(CallRef<'_>)) -> Result<(), TraceError> {
-        while let Ok(tail) = File::open(self.folder.join(tail::file_name(self.header.rank, self.lanes.len() as u16))) {
-            self.lanes.push(Lane { tail, sequence: 0, decoder: None });
-        }
+        self.find_tails();
         self.read_frames(&mut each)?;
         for lane in 0..self.lanes.len() {
             self.read_tail(lane, &mut each)?;
         }
         Ok(())
+    }
+
+    /// Opens the tails that have come since, in the order of their threads.
+    fn find_tails(&mut self) {
+        for thread in 0..=u16::MAX {
+            let at = usize::from(thread);
+            if self.lanes.get(at).is_some_and(|lane| lane.tail.is_some()) {
+                continue;
+            }
+            let found = File::open(self.folder.join(tail::file_name(self.header.rank, thread))).ok();
+            if found.is_none() && at >= self.lanes.len() {
+                break;
+            }
+            if at >= self.lanes.len() {
+                self.lanes.push(Lane::default());
+            }
+            self.lanes[at].tail = found;
+        }
     }
 
     fn read_frames(&mut self, each: &mut impl FnMut(CallRef<'_>)) -> Result<(), TraceError> {
@@ -97,14 +118,23 @@ impl RankFollower {
             if frame.kind == Kind::Trailer as u8 {
                 let damaged = |what| TraceError::corrupt(&self.path, self.at, what);
                 self.trailer = Some(codec::from_bytes(&payload).map_err(damaged)?);
-            } else if frame.kind == Kind::Calls as u8
-                && let Some(lane) = self.lanes.get_mut(frame.thread as usize)
-                && frame.sequence >= lane.sequence
-            {
+            } else if frame.kind == Kind::Calls as u8 {
+                let at = usize::from(frame.thread);
+                if at >= self.lanes.len() {
+                    self.lanes.resize_with(at + 1, Lane::default);
+                }
+                let lane = &mut self.lanes[at];
+                if frame.sequence != lane.sequence {
+                    let what = format!(
+                        "chunk {} of thread {at} stands where chunk {} was expected",
+                        frame.sequence, lane.sequence
+                    );
+                    return Err(TraceError::corrupt(&self.path, self.at, what));
+                }
                 let mut decoder = lane.decoder.take().unwrap_or_else(|| Decoder::new(Vec::new(), frame.base));
                 let have = decoder.length().min(payload.len());
                 decoder.extend(&payload[have..]);
-                lane.sequence = frame.sequence + 1;
+                lane.sequence = frame.sequence.saturating_add(1);
                 drain(&mut decoder, &self.path, self.at, &self.clock, frame.thread, each)?;
             }
             self.at += HEAD as u64 + u64::from(frame.stored_len);
@@ -115,11 +145,12 @@ impl RankFollower {
     fn read_tail(&mut self, lane: usize, each: &mut impl FnMut(CallRef<'_>)) -> Result<(), TraceError> {
         let thread = lane as u16;
         let lane = &mut self.lanes[lane];
-        let mut bytes = vec![0; tail::LENGTH];
-        let Ok(length) = lane.tail.read_at(&mut bytes, 0) else { return Ok(()) };
-        let Some(snapshot) = tail::parse(&bytes[..length]) else { return Ok(()) };
+        let Some(tail) = &lane.tail else { return Ok(()) };
+        let Ok(length) = tail.read_at(&mut self.buffer, 0) else { return Ok(()) };
+        let snapshot = tail::parse(&self.buffer[..length]).filter(|snapshot| snapshot.thread == thread);
+        let Some(snapshot) = snapshot else { return Ok(()) };
         let mut again = [0; 4];
-        let same = lane.tail.read_exact_at(&mut again, tail::offset::SEQUENCE as u64).is_ok()
+        let same = tail.read_exact_at(&mut again, tail::offset::SEQUENCE as u64).is_ok()
             && u32::from_le_bytes(again) == snapshot.sequence;
         if !same || snapshot.sequence != lane.sequence || snapshot.payload.is_empty() {
             return Ok(());

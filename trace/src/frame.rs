@@ -8,6 +8,7 @@
 //! ```
 //! All numbers are little-endian. `base` is the time before the first item of a chunk, `sync` a pair of clock unit and
 //! CLOCK_MONOTONIC taken when the frame was written. In the header frame of a trace `sequence` is the format's version.
+use crate::codec::Unpacker;
 use crate::error::TraceError;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
@@ -184,9 +185,24 @@ impl Frame {
     /// # Errors
     /// A sentence if the checksum or the compression is wrong.
     pub fn open(&self, stored: Vec<u8>) -> Result<Vec<u8>, String> {
-        if self.digest(&stored) != self.checksum {
-            return Err("the checksum of a frame is wrong".into());
-        }
+        self.check(&stored)?;
         if self.packed { crate::codec::unpack(&stored, self.raw_len as usize) } else { Ok(stored) }
+    }
+
+    /// As [`Frame::open`], with memory that is used again.
+    ///
+    /// # Errors
+    /// A sentence if the checksum or the compression is wrong.
+    pub(crate) fn open_into(&self, stored: &[u8], unpacker: &mut Unpacker, out: &mut Vec<u8>) -> Result<(), String> {
+        self.check(stored)?;
+        if self.packed {
+            return unpacker.unpack(stored, self.raw_len as usize, out);
+        }
+        out.extend_from_slice(stored);
+        Ok(())
+    }
+
+    fn check(&self, stored: &[u8]) -> Result<(), String> {
+        if self.digest(stored) == self.checksum { Ok(()) } else { Err("the checksum of a frame is wrong".into()) }
     }
 }

@@ -62,6 +62,13 @@ pub fn parse(bytes: &[u8]) -> Option<Snapshot> {
     })
 }
 
+/// Rank and thread of a tail of this name; none if it is the name of something else.
+pub fn parse_name(name: &str) -> Option<(u32, u16)> {
+    let (rank, thread) = name.strip_prefix("rank-")?.strip_suffix(".tail")?.split_once('.')?;
+    let ids = (rank.parse().ok()?, thread.parse().ok()?);
+    (file_name(ids.0, ids.1) == name).then_some(ids)
+}
+
 /// The name of the tail of a rank's thread.
 pub fn file_name(rank: u32, thread: u16) -> String {
     format!("rank-{rank:05}.{thread}.tail")

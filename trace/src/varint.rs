@@ -22,22 +22,43 @@ pub fn put(out: &mut [u8], mut value: u64) -> usize {
 /// Reads a varint and moves `input` past it; `None` if it is cut off or longer than 64 bits.
 #[inline]
 pub fn get(input: &mut &[u8]) -> Option<u64> {
-    let bytes = *input;
-    let first = *bytes.first()?;
-    if first < 0x80 {
-        *input = &bytes[1..];
-        return Some(u64::from(first));
+    let (value, length) = read(input)?;
+    *input = &input[length..];
+    Some(value)
+}
+
+/// Reads the varint at the start of `bytes`: its value and length; `None` if it is cut off or longer than 64 bits.
+///
+/// Up to eight bytes are taken at once and without a branch on the length, which in times is as good as random.
+#[inline]
+pub fn read(bytes: &[u8]) -> Option<(u64, usize)> {
+    if let Some(word) = bytes.first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        let ends = !word & 0x8080_8080_8080_8080;
+        if ends != 0 {
+            let length = ends.trailing_zeros() as usize / 8 + 1;
+            // All bits up to the first that ends a number, then the 7-bit groups pushed together.
+            let x = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+            let x = (x & 0x007f_007f_007f_007f) | ((x & 0x7f00_7f00_7f00_7f00) >> 1);
+            let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x3fff_0000_3fff_0000) >> 2);
+            let x = (x & 0x0fff_ffff) | ((x & 0x0fff_ffff_0000_0000) >> 4);
+            return Some((x, length));
+        }
     }
-    let mut value = u64::from(first & 0x7f);
-    for (at, &byte) in bytes.iter().enumerate().take(MAX).skip(1) {
+    read_slowly(bytes)
+}
+
+#[cold]
+fn read_slowly(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (at, &byte) in bytes.iter().enumerate().take(MAX) {
         let bits = u64::from(byte & 0x7f);
         if at == 9 && bits > 1 {
             return None;
         }
         value |= bits << (7 * at);
         if byte < 0x80 {
-            *input = &bytes[at + 1..];
-            return Some(value);
+            return Some((value, at + 1));
         }
     }
     None
@@ -74,7 +95,20 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
             let mut rest = bytes.as_slice();
-            while get(&mut rest).is_some() {}
+            while !rest.is_empty() {
+                prop_assert_eq!(read(rest), read_slowly(rest));
+                if get(&mut rest).is_none() {
+                    break;
+                }
+            }
+        }
+
+        #[test]
+        fn both_ways_of_reading_agree(value: u64, shift in 0u32..64, more: [u8; 16]) {
+            let mut out = [0; MAX + 16];
+            let used = put(&mut out, value >> shift);
+            out[used..used + 16].copy_from_slice(&more);
+            prop_assert_eq!(read(&out), Some((value >> shift, used)));
         }
     }
 }
