@@ -1,1 +1,158 @@
-//! analyzer
+//! Finds the phases of a traced program: seed 004 (PAS2P), on the evidence of 24 programs.
+//!
+//! * [`source`], [`survey`], [`stream`], [`symbol`], [`volume`]: the stream of completed communications of each rank
+//! * [`matching`], [`closure`]: who waits for whom, and the cuts of all ranks that follow from one rank's
+//! * [`pilot`], [`candidates`], [`marker`], [`segments`], [`levels`]: `--method marker`
+//! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
+//! * [`model`], [`file`]: the result, and how it is kept
+pub mod candidates;
+pub mod closure;
+pub mod error;
+pub mod file;
+pub mod levels;
+pub mod marker;
+pub mod matching;
+pub mod model;
+pub mod parallel;
+pub mod phases;
+pub mod pilot;
+pub mod plan;
+pub mod segments;
+pub mod source;
+pub mod stream;
+pub mod survey;
+pub mod symbol;
+pub mod volume;
+pub mod words;
+
+pub use error::AnalyzeError;
+pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
+pub use symbol::{SegmentHasher, Symbols};
+
+use parallel::{Progress, Stage};
+use phasecast_trace::{Rank, Trace};
+use segments::Input;
+use stream::Comparison;
+
+/// How to analyse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The method.
+    pub method: Method,
+    /// By how much volumes and times of similar blocks may differ, as a share (`--method pbb`).
+    pub similarity: f64,
+    /// The share of the run from which on a phase is relevant.
+    pub relevance: f64,
+    /// Threads; the result does not depend on them.
+    pub threads: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Settings { method: Method::Marker, similarity: 0.05, relevance: 0.01, threads }
+    }
+}
+
+/// Analyses one base run, or more: the second confirms levels and gives the noise, further ones only the noise.
+/// `progress` is told how many units of work are done, and of how many.
+///
+/// # Errors
+/// If a trace is damaged or not complete, or if the traces are not of the same program with as many ranks. Streams
+/// that differ are no error: the verdict says where, and the first run is analysed alone.
+pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) -> Result<Analysis, AnalyzeError> {
+    let Some(first) = traces.first() else { return Err(AnalyzeError::Nothing) };
+    for other in &traces[1..] {
+        alike(first, other)?;
+    }
+    let items: u64 = traces.iter().map(Trace::items).sum::<u64>().max(1);
+    let of = items * if traces.len() > 1 { 5 } else { 4 };
+    let mut surveys = Vec::new();
+    let mut start = 0;
+    for trace in traces {
+        surveys.push(survey::survey(trace, settings.threads, &Stage::new(progress, start, of))?);
+        start += trace.items();
+    }
+    let mut volumes = surveys[0].volumes.clone();
+    surveys.iter().skip(1).for_each(|s| volumes.merge(&s.volumes));
+    let symbols = Symbols::new(&volumes.classes());
+    let (mut zones, mut difference, mut used) = (Vec::new(), None, 1);
+    if let Some(second) = traces.get(1) {
+        let stage = Stage::new(progress, start, of);
+        match stream::compare(first, second, &symbols, settings.threads, &stage)? {
+            Comparison::Same(found) => (zones, used) = (found, 2),
+            Comparison::Different(words) => difference = Some(words),
+        }
+        start += items;
+    }
+    let input =
+        Input { traces: &traces[..used], surveys: &surveys, zones: &zones, symbols: &symbols, settings };
+    let own = first.items();
+    let stages = [start, start + own / 4, start + own].map(|at| Stage::new(progress, at, of));
+    let mut analysis = segments::analyze(&input, &stages)?;
+    analysis.volume_classes = volumes.classes();
+    if let Some(difference) = difference {
+        analysis.verdict.pays = false;
+        analysis.verdict.reason = format!(
+            "the program does not do the same in every run ({difference}), so that cuts cannot be carried from one run \
+             to another: run it in full, or make its communication the same from run to run (fixed seeds, no wall-clock \
+             decisions)"
+        );
+        analysis.verdict.difference = Some(difference);
+    }
+    progress(of, of);
+    Ok(analysis)
+}
+
+/// Refuses traces that cannot be of the same program.
+fn alike(first: &Trace, other: &Trace) -> Result<(), AnalyzeError> {
+    let header = |trace: &Trace| trace.header(Rank(0)).map(|h| (h.program.clone(), h.args.clone()));
+    let what = if first.size() != other.size() {
+        format!("it has {} ranks instead of {}", other.size(), first.size())
+    } else {
+        match (header(first), header(other)) {
+            (Some((a, _)), Some((b, _))) if file_name(&a) != file_name(&b) => format!("it is of {b} instead of {a}"),
+            (Some((_, a)), Some((_, b))) if a != b => format!("its arguments are {b:?} instead of {a:?}"),
+            _ => return Ok(()),
+        }
+    };
+    Err(AnalyzeError::Unlike { path: other.path().to_owned(), what })
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+pub(crate) fn report(
+    input: &Input<'_>,
+    method: Method,
+    marker: Option<Marker>,
+    summary: phases::Summary,
+    pieces: Vec<Vec<Piece>>,
+    unmatched: (u64, u64),
+) -> Analysis {
+    let header = input.traces[0].header(Rank(0));
+    let text = |of: fn(&phasecast_trace::model::RankHeader) -> String| header.map(of).unwrap_or_default();
+    let longest = |survey: &survey::Survey| survey.spans.iter().map(|s| s.1 - s.0).max().unwrap_or(0) as f64 * 1e-9;
+    Analysis {
+        method,
+        program: text(|h| h.program.clone()),
+        args: header.map(|h| h.args.clone()).unwrap_or_default(),
+        mpi: text(|h| h.mpi.clone()),
+        ranks: input.traces[0].size(),
+        events: input.surveys[0].events.clone(),
+        run_time_s: longest(&input.surveys[0]),
+        base_runs_s: input.surveys.iter().map(longest).collect(),
+        marker,
+        volume_classes: Vec::new(),
+        phases: summary.phases,
+        explained_s: summary.explained_s,
+        planned_s: summary.planned_s,
+        coverage: summary.coverage,
+        residual_s: summary.residual_s,
+        verdict: summary.verdict,
+        unmatched_sends: unmatched.0,
+        unmatched_receives: unmatched.1,
+        pieces,
+    }
+}

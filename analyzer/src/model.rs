@@ -14,7 +14,7 @@ pub enum Method {
 }
 
 /// A recurring pattern of events of one rank; each occurrence ends a segment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Marker {
     /// The rank on which it was found.
     pub pilot: Rank,
@@ -22,6 +22,12 @@ pub struct Marker {
     pub pattern: Vec<u64>,
     /// The same in words.
     pub words: String,
+    /// Every how manieth occurrence ends a segment (1: each).
+    pub every: u64,
+    /// Mean time between the first and the last rank's last exit before a cut, in seconds: quiet cuts have little.
+    pub skew_s: f64,
+    /// Mean number of messages under way at a cut.
+    pub in_flight: f64,
 }
 
 /// A repeating piece of the run, or a one-off (weight 1).
@@ -110,6 +116,12 @@ pub struct Analysis {
     pub residual_s: f64,
     /// The verdict.
     pub verdict: Verdict,
+    /// Messages sent but not received in the first base run.
+    #[serde(default)]
+    pub unmatched_sends: u64,
+    /// Messages received but not sent (something was not recorded) in the first base run.
+    #[serde(default)]
+    pub unmatched_receives: u64,
     /// For each rank, the pieces that tile its run: their times add up to its span, to the ns.
     #[serde(skip)]
     pub pieces: Vec<Vec<Piece>>,

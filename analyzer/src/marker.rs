@@ -1,0 +1,230 @@
+//! The choice of a marker: what each candidate costs to measure, and which is the quietest of the cheapest.
+//!
+//! Each occurrence of a marker ends a segment; segments with the same symbols are a class. The cost of a candidate is
+//! the time to be run on a target for an error of 1 %.
+use crate::candidates::{Candidate, patterns};
+use crate::error::AnalyzeError;
+use crate::matching::FastMap;
+use crate::parallel::{self, Stage};
+use crate::pilot::Pilot;
+use crate::symbol::Point;
+
+/// Segments of a class that make it a repeating one.
+pub const REPEATS: u64 = 4;
+/// What restarting a class once costs, in seconds.
+const RESTART_S: f64 = 0.05;
+/// Warm-up before a measurement, in seconds.
+const WARM_S: f64 = 0.01;
+/// The error aimed at, as a share of the run.
+pub const AIM: f64 = 0.01;
+/// Time in classes too small to be measured that is tolerated, as a share of the run.
+const TOLERATED: f64 = 0.05;
+/// Candidates within this share of the run of the least cost are compared by their skew.
+pub const NEAR: f64 = 0.03;
+/// More classes than this are not followed: nothing repeats then.
+const MOST_CLASSES: usize = 1 << 12;
+/// From so many classes on, three quarters of the segments being of a class of their own means that nothing repeats.
+const MANY_CLASSES: usize = 1 << 8;
+
+/// Times of the occurrences of a class, summed up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// How many.
+    pub count: u64,
+    /// Their sum in seconds.
+    pub sum: f64,
+    squares: f64,
+    last: f64,
+    steps: f64,
+}
+
+impl Times {
+    /// Takes in the next occurrence.
+    pub fn push(&mut self, time: f64) {
+        if self.count > 0 {
+            self.steps += (time - self.last) * (time - self.last);
+        }
+        self.last = time;
+        self.count += 1;
+        self.sum += time;
+        self.squares += time * time;
+    }
+
+    /// Their mean.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
+    }
+
+    /// Their standard deviation.
+    pub fn sd(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        let n = self.count as f64;
+        ((self.squares - self.sum * self.sum / n) / (n - 1.0)).max(0.0).sqrt()
+    }
+
+    /// The standard deviation within short stretches (from successive differences): what is left of it when samples
+    /// are spread over the run, so that drift and levels are sampled too.
+    pub fn local_sd(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        (self.steps / (2.0 * (self.count - 1) as f64)).sqrt().min(self.sd())
+    }
+}
+
+/// How many occurrences of a class must be measured for an error of `aim` seconds in a run whose classes have
+/// `all` = sum of n s: at least 3, at most all.
+pub fn needed(times: &Times, all: f64, aim: f64) -> u64 {
+    let spread = times.count as f64 * times.local_sd();
+    let wanted = spread * all / (aim * aim).max(f64::MIN_POSITIVE);
+    let finite = wanted / (1.0 + wanted / times.count.max(1) as f64);
+    (finite.ceil() as u64).clamp(3, times.count.max(3)).min(times.count)
+}
+
+/// What a set of classes costs to measure, in seconds; `rest` is the time of segments that are in none of them.
+pub fn cost<'t>(classes: impl Iterator<Item = &'t Times> + Clone, rest: f64, span_s: f64, relevance: f64) -> f64 {
+    let repeating = |t: &&Times| t.count >= REPEATS;
+    let relevant = |t: &&Times| repeating(t) && t.sum >= relevance * span_s;
+    let once: f64 = classes.clone().filter(|t| !repeating(t)).map(|t| t.sum).sum();
+    let small: f64 = classes.clone().filter(|t| repeating(t) && !relevant(t)).map(|t| t.sum).sum();
+    let all: f64 = classes.clone().filter(relevant).map(|t| t.count as f64 * t.local_sd()).sum();
+    let measured: f64 = classes
+        .filter(relevant)
+        .map(|t| {
+            let warm = (WARM_S / t.mean()).max(1.0);
+            let run = (needed(t, all, AIM * span_s) as f64 + warm).min(t.count as f64);
+            run * t.mean() + RESTART_S
+        })
+        .sum();
+    measured + once + rest + (small - TOLERATED * span_s).max(0.0)
+}
+
+struct Segmenter {
+    seen: u64,
+    ends: Option<(Point, f64)>,
+    classes: FastMap<u64, Times>,
+    first_s: f64,
+    dead: bool,
+}
+
+/// A candidate with its cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Priced {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// Its cost in seconds.
+    pub cost_s: f64,
+}
+
+/// Prices all candidates, cheapest first.
+///
+/// # Errors
+/// None of its own.
+pub fn price(
+    pilot: &Pilot,
+    candidates: &[Candidate],
+    span_s: f64,
+    relevance: f64,
+    threads: usize,
+    stage: &Stage<'_>,
+) -> Result<Vec<Priced>, AnalyzeError> {
+    let mut groups: Vec<&[Candidate]> = Vec::new();
+    let mut sorted = candidates.to_vec();
+    sorted.sort_unstable_by_key(|c| (c.length, c.hash));
+    groups.extend(sorted.chunk_by(|a, b| a.length == b.length));
+    let priced = parallel::map(groups.len(), threads, stage, |task, _| Ok(price_length(pilot, groups[task], span_s, relevance)))?;
+    let mut priced: Vec<Priced> = priced.into_iter().flatten().collect();
+    priced.sort_by(|a, b| {
+        let key = |p: &Priced| (p.candidate.length, p.candidate.first, p.candidate.hash);
+        a.cost_s.total_cmp(&b.cost_s).then_with(|| key(a).cmp(&key(b)))
+    });
+    Ok(priced)
+}
+
+fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance: f64) -> Vec<Priced> {
+    let Some(length) = candidates.first().map(|c| c.length) else { return Vec::new() };
+    let index: FastMap<u64, usize> = candidates.iter().enumerate().map(|(i, c)| (c.hash, i)).collect();
+    let mut segmenters: Vec<Segmenter> = candidates
+        .iter()
+        .map(|_| Segmenter { seen: 0, ends: None, classes: FastMap::default(), first_s: 0.0, dead: false })
+        .collect();
+    let mut point = Point::default();
+    let mut pushed = 0;
+    patterns(pilot, length, |at, hash| {
+        let Some(&number) = index.get(&hash) else { return };
+        let segmenter = &mut segmenters[number];
+        segmenter.seen += 1;
+        if segmenter.dead || !(segmenter.seen - 1).is_multiple_of(candidates[number].every) {
+            return;
+        }
+        while pushed <= at {
+            point.push(pilot.symbol(pushed));
+            pushed += 1;
+        }
+        let exit_s = pilot.exit_s(at);
+        match segmenter.ends.replace((point, exit_s)) {
+            None => segmenter.first_s = exit_s,
+            Some((before, from_s)) => {
+                segmenter.classes.entry(point.since(&before)).or_default().push(exit_s - from_s);
+                let classes = segmenter.classes.len();
+                let segments = segmenter.seen / candidates[number].every;
+                segmenter.dead = classes > MOST_CLASSES || classes > MANY_CLASSES && classes as u64 * 4 > segments * 3;
+                if segmenter.dead {
+                    segmenter.classes = FastMap::default();
+                }
+            }
+        }
+    });
+    let mut priced = Vec::new();
+    for (candidate, segmenter) in candidates.iter().zip(&segmenters) {
+        let Some((_, last_s)) = segmenter.ends else { continue };
+        if segmenter.dead {
+            continue;
+        }
+        let rest = segmenter.first_s + (span_s - last_s).max(0.0);
+        // In the order of their sums, so that rounding does not depend on the map.
+        let mut classes: Vec<(&u64, &Times)> = segmenter.classes.iter().collect();
+        classes.sort_unstable_by_key(|(hash, _)| **hash);
+        let cost_s = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance);
+        priced.push(Priced { candidate: *candidate, cost_s });
+    }
+    priced
+}
+
+/// The positions (symbols before the cut) at which each of `finalists` ends a segment.
+pub fn positions(pilot: &Pilot, finalists: &[Priced]) -> Vec<Vec<u64>> {
+    let mut found = vec![Vec::new(); finalists.len()];
+    let mut lengths: Vec<usize> = finalists.iter().map(|p| p.candidate.length).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    for length in lengths {
+        let of_length = finalists.iter().enumerate().filter(|(_, p)| p.candidate.length == length);
+        let mut index: FastMap<u64, (usize, u64)> = of_length.map(|(i, p)| (p.candidate.hash, (i, 0))).collect();
+        patterns(pilot, length, |at, hash| {
+            if let Some((number, seen)) = index.get_mut(&hash) {
+                if seen.is_multiple_of(finalists[*number].candidate.every) {
+                    found[*number].push(at as u64 + 1);
+                }
+                *seen += 1;
+            }
+        });
+    }
+    found
+}
+
+/// The cheapest candidates: those within [`NEAR`] of the best, as long as their cuts together stay within `room`.
+pub fn finalists(priced: &[Priced], span_s: f64, room: u64) -> Vec<Priced> {
+    let Some(best) = priced.first() else { return Vec::new() };
+    let mut used = 0;
+    let near = priced.iter().take_while(|p| p.cost_s <= best.cost_s + NEAR * span_s);
+    near.take(64)
+        .enumerate()
+        .take_while(|(number, p)| {
+            used += p.candidate.count / p.candidate.every + 1;
+            *number == 0 || used <= room
+        })
+        .map(|(_, p)| *p)
+        .collect()
+}

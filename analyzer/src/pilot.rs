@@ -1,0 +1,170 @@
+//! The pilot: the rank on whose stream markers are sought. Its symbols and their times are kept in memory, eight bytes
+//! each; everything else of the trace is streamed.
+use crate::error::AnalyzeError;
+use crate::matching::FastMap;
+use crate::parallel::Stage;
+use crate::source::{Item, Items};
+use crate::stream::Zone;
+use crate::survey::Survey;
+use crate::symbol::{SetBuilder, Symbols};
+use phasecast_trace::{EventKind, Rank, Trace};
+
+/// Different symbols that are told apart; what comes after counts as one and the same.
+const MOST_SYMBOLS: usize = 1 << 20;
+/// Different symbols that are remembered in words.
+const MOST_WORDS: usize = 1 << 14;
+/// Marks a symbol after which no cut can lie.
+const BLOCKED: u32 = 1 << 31;
+
+/// The pilot's stream of symbols.
+pub struct Pilot {
+    /// The rank.
+    pub rank: Rank,
+    ids: Vec<u32>,
+    exits: Vec<u32>,
+    unit: u64,
+    symbols: Vec<u64>,
+    words: Vec<String>,
+}
+
+impl Pilot {
+    /// The rank with the most events; the first of them.
+    pub fn choose(survey: &Survey) -> Rank {
+        let most = survey.events.iter().copied().max().unwrap_or(0);
+        Rank(survey.events.iter().position(|&n| n == most).unwrap_or(0) as u32)
+    }
+
+    /// Reads the stream of `rank`. No cut may lie within one of `zones`.
+    ///
+    /// # Errors
+    /// If its file is damaged.
+    pub fn read(
+        trace: &Trace,
+        survey: &Survey,
+        rank: Rank,
+        symbols: &Symbols,
+        zones: &[Zone],
+        stage: &Stage<'_>,
+    ) -> Result<Pilot, AnalyzeError> {
+        let span = survey.spans[rank.index()];
+        let mut pilot = Pilot {
+            rank,
+            ids: Vec::new(),
+            exits: Vec::new(),
+            unit: (span.1 - span.0) / u64::from(u32::MAX) + 1,
+            symbols: Vec::new(),
+            words: Vec::new(),
+        };
+        let mut known: FastMap<u64, u32> = FastMap::default();
+        let mut items = Items::new(trace, rank);
+        let mut set = SetBuilder::default();
+        let mut members: Vec<Item> = Vec::new();
+        let (mut events, mut before, mut zone) = (0, None::<Item>, 0);
+        let mut push = |symbol: u64, members: &[Item], events: u64| {
+            let Some(last) = members.last() else { return };
+            while zones.get(zone).is_some_and(|z| z.end() <= events) {
+                zone += 1;
+            }
+            let next = known.len() as u32;
+            let id = if next as usize >= MOST_SYMBOLS {
+                known.get(&symbol).copied().unwrap_or(MOST_SYMBOLS as u32)
+            } else {
+                *known.entry(symbol).or_insert(next)
+            };
+            if id as usize == pilot.symbols.len() {
+                pilot.symbols.push(symbol);
+                if pilot.words.len() < MOST_WORDS {
+                    pilot.words.push(words(trace, members));
+                }
+            }
+            let blocked = !last.last || zones.get(zone).is_some_and(|z| z.forbids(events));
+            pilot.ids.push(if blocked { id | BLOCKED } else { id });
+            pilot.exits.push(((last.exit.saturating_sub(span.0)) / pilot.unit).min(u64::from(u32::MAX)) as u32);
+        };
+        while let Some(item) = items.next_item()? {
+            let symbol = symbols.item(&item);
+            if item.kind == EventKind::Recv {
+                members.push(item);
+                if let Some(full) = set.receive(symbol) {
+                    push(full, &members, events + 1);
+                    members.clear();
+                }
+            } else {
+                if let Some(whole) = set.close() {
+                    push(whole, &members, events);
+                    members.clear();
+                }
+                push(symbol, &[item], events + 1);
+            }
+            before = Some(item);
+            events += 1;
+            if events & 0xffff == 0 {
+                stage.tell(events);
+            }
+        }
+        if let (Some(whole), Some(_)) = (set.close(), before) {
+            push(whole, &members, events);
+        }
+        Ok(pilot)
+    }
+
+    /// How many symbols there are.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The symbol at a position.
+    #[inline]
+    pub fn symbol(&self, at: usize) -> u64 {
+        self.symbols.get((self.ids[at] & !BLOCKED) as usize).copied().unwrap_or(0x0717)
+    }
+
+    /// Whether a cut may lie after the symbol at a position.
+    #[inline]
+    pub fn open(&self, at: usize) -> bool {
+        self.ids[at] & BLOCKED == 0
+    }
+
+    /// The exit of the symbol at a position, in seconds from the start of the rank's run.
+    #[inline]
+    pub fn exit_s(&self, at: usize) -> f64 {
+        f64::from(self.exits[at]) * self.unit as f64 * 1e-9
+    }
+
+    /// The symbol at a position in words.
+    pub fn word(&self, at: usize) -> &str {
+        self.words.get((self.ids[at] & !BLOCKED) as usize).map_or("...", String::as_str)
+    }
+
+    /// Whether the symbol at a position is a collective.
+    pub fn is_collective(&self, at: usize) -> bool {
+        let word = self.word(at);
+        !word.starts_with("send(") && !word.starts_with("recv(")
+    }
+
+    /// A number that is the same for the same symbols.
+    pub fn id(&self, at: usize) -> u32 {
+        self.ids[at] & !BLOCKED
+    }
+}
+
+fn words(trace: &Trace, members: &[Item]) -> String {
+    let Some(first) = members.first() else { return String::new() };
+    match first.kind {
+        EventKind::Send => format!("send({})", first.peer),
+        EventKind::Collective => {
+            let name = trace.procedure(phasecast_trace::ProcId(first.proc));
+            let name = name.trim_start_matches("MPI_").to_lowercase();
+            if first.peer >= 0 { format!("{name}({})", first.peer) } else { name }
+        }
+        EventKind::Recv => {
+            let mut sources: Vec<i32> = members.iter().map(|m| m.peer).collect();
+            sources.sort_unstable();
+            let mut shown: Vec<String> = sources.iter().take(4).map(ToString::to_string).collect();
+            if sources.len() > 4 {
+                shown.push(format!("{} more", sources.len() - 4));
+            }
+            format!("recv({})", shown.join(","))
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! `--method marker`: from a trace to segments between consistent cuts, and to the analysis.
+use crate::closure::{self, Closed, Cut};
+use crate::error::AnalyzeError;
+use crate::levels;
+use crate::marker::{self, Priced};
+use crate::matching::FastMap;
+use crate::model::{Analysis, Marker, Method, Piece};
+use crate::parallel::Stage;
+use crate::phases::{self, Class, Sampling};
+use crate::pilot::Pilot;
+use crate::source::with_feed;
+use crate::stream::{self, Zone};
+use crate::survey::Survey;
+use crate::symbol::{Symbols, mix};
+use crate::words;
+use crate::{Settings, candidates};
+use phasecast_trace::{Nanos, PhaseId, Trace};
+
+/// Stands of ranks at cuts that may be kept: bounds the memory of the second pass.
+const MOST_STANDS: u64 = 3_000_000;
+
+/// What an analysis starts from.
+pub struct Input<'a> {
+    /// The base runs; the first is analysed, the second confirms.
+    pub traces: &'a [Trace],
+    /// The first pass over each.
+    pub surveys: &'a [Survey],
+    /// Where the first two runs have their events in another order, for each rank.
+    pub zones: &'a [Vec<Zone>],
+    /// The symbols.
+    pub symbols: &'a Symbols,
+    /// The settings.
+    pub settings: &'a Settings,
+}
+
+impl Input<'_> {
+    /// The rank whose run is the longest, and its length in seconds.
+    pub fn slowest(&self) -> (usize, f64) {
+        let lengths = self.surveys[0].spans.iter().map(|span| span.1 - span.0);
+        let (rank, ns) = lengths.enumerate().fold((0, 0), |best, (r, ns)| if ns > best.1 { (r, ns) } else { best });
+        (rank, ns as f64 * 1e-9)
+    }
+}
+
+/// Cuts a run into segments by the best marker and makes phases of them.
+///
+/// # Errors
+/// If a file is damaged.
+pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
+    let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
+    let rank = Pilot::choose(survey);
+    let span_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
+    let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
+    let pilot = Pilot::read(trace, survey, rank, input.symbols, zones, &stages[0])?;
+    let room = MOST_STANDS / survey.spans.len().max(1) as u64;
+    let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
+    let priced = marker::price(&pilot, &found, span_s, settings.relevance, settings.threads, &stages[1])?;
+    let finalists = marker::finalists(&priced, span_s, room);
+    let positions = marker::positions(&pilot, &finalists);
+    let mut targets: Vec<u64> = positions.iter().flatten().copied().collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let mut closed = with_feed(trace, settings.threads, |feed| {
+        closure::close(trace, survey, feed, input.symbols, rank.index(), &targets, &stages[2])
+    })?;
+    let forbidden = |cut: &Cut| {
+        cut.stands.iter().enumerate().any(|(rank, stand)| {
+            let zones = input.zones.get(rank).map_or(&[][..], Vec::as_slice);
+            let near = zones.partition_point(|z| z.end() <= stand.events);
+            zones.get(near).is_some_and(|z| z.forbids(stand.events))
+        })
+    };
+    closed.cuts.retain(|cut| !forbidden(cut));
+    let chosen = quietest(&finalists, &positions, &closed.cuts);
+    let marker = chosen.map(|(number, skew_s, in_flight)| {
+        let candidate = finalists[number].candidate;
+        let last = candidate.first as usize;
+        let range = (last + 1).saturating_sub(candidate.length)..last + 1;
+        Marker {
+            pilot: rank,
+            pattern: range.clone().map(|at| pilot.symbol(at)).collect(),
+            words: words::shorten(range.map(|at| pilot.word(at)).collect::<Vec<_>>().join(" ")),
+            every: candidate.every,
+            skew_s,
+            in_flight,
+        }
+    });
+    if let Some((number, ..)) = chosen {
+        let own = &positions[number];
+        closed.cuts.retain(|cut| own.binary_search(&cut.at).is_ok());
+    } else {
+        closed.cuts.clear();
+    }
+    assemble(input, &pilot, closed, marker)
+}
+
+/// The finalist with the least skew, then the least cost, with its mean skew in seconds and messages in flight.
+fn quietest(finalists: &[Priced], positions: &[Vec<u64>], cuts: &[Cut]) -> Option<(usize, f64, f64)> {
+    let by_position: FastMap<u64, usize> = cuts.iter().enumerate().map(|(i, cut)| (cut.at, i)).collect();
+    let mut best: Option<(usize, f64, f64)> = None;
+    for (number, own) in positions.iter().enumerate().take(finalists.len()) {
+        let (mut count, mut skew, mut in_flight) = (0u64, 0u128, 0i128);
+        for cut in own.iter().filter_map(|at| by_position.get(at)).map(|&i| &cuts[i]) {
+            count += 1;
+            skew += u128::from(cut.skew);
+            in_flight += i128::from(cut.in_flight);
+        }
+        // Cuts that closure pushed on are lost: a marker that loses many is not what it was priced as.
+        if count < candidates::FEWEST || count * 10 < own.len() as u64 * 9 {
+            continue;
+        }
+        let mean = (number, skew as f64 / count as f64 * 1e-9, in_flight as f64 / count as f64);
+        if best.is_none_or(|b| mean.1 < b.1) {
+            best = Some(mean);
+        }
+    }
+    best
+}
+
+/// Times of a rank's segments in ns, from its exits at the cuts and its span.
+fn lengths(exits: impl Iterator<Item = u64>, span: (u64, u64)) -> Vec<u64> {
+    let mut before = span.0;
+    exits
+        .chain([span.1])
+        .map(|exit| {
+            let exit = exit.clamp(before, span.1.max(before));
+            exit - std::mem::replace(&mut before, exit)
+        })
+        .collect()
+}
+
+fn assemble(
+    input: &Input<'_>,
+    pilot: &Pilot,
+    closed: Closed,
+    marker: Option<Marker>,
+) -> Result<Analysis, AnalyzeError> {
+    let (survey, settings) = (&input.surveys[0], input.settings);
+    let ranks = survey.spans.len();
+    let cuts = &closed.cuts;
+    let lead = pilot.rank.index();
+    let times: Vec<Vec<u64>> =
+        (0..ranks).map(|r| lengths(cuts.iter().map(|cut| cut.stands[r].exit), survey.spans[r])).collect();
+    let again: Option<Vec<Vec<u64>>> = match input.traces.get(1) {
+        Some(second) => {
+            let at: Vec<Vec<u64>> = (0..ranks).map(|r| cuts.iter().map(|cut| cut.stands[r].events).collect()).collect();
+            let quiet = |_: u64, _: u64| {};
+            let exits = stream::exits_at(second, &at, settings.threads, &Stage::new(&quiet, 0, 1))?;
+            let spans = &input.surveys[1].spans;
+            Some(exits.into_iter().zip(spans).map(|(e, span)| lengths(e.into_iter(), *span)).collect())
+        }
+        None => None,
+    };
+    let segments = cuts.len() + 1;
+    let (slowest, run_s) = input.slowest();
+    let seconds = |ns: u64| ns as f64 * 1e-9;
+
+    // The key of a segment: the pilot's symbols; the first and the last are one-offs.
+    let mut keys: Vec<u64> = Vec::with_capacity(segments);
+    for at in 0..segments {
+        keys.push(match (at.checked_sub(1).map(|b| &cuts[b]), cuts.get(at)) {
+            (Some(before), Some(cut)) => cut.stands[lead].point.since(&before.stands[lead].point),
+            _ => mix(at as u64).max(1),
+        });
+    }
+    if let Some(again) = &again {
+        split_levels(&mut keys, &times[slowest], &again[slowest]);
+    }
+    let mut totals: FastMap<u64, (u64, u64)> = FastMap::default();
+    keys.iter().zip(&times[slowest]).for_each(|(&key, &ns)| {
+        let total = totals.entry(key).or_default();
+        *total = (total.0 + 1, total.1 + ns);
+    });
+    let minor = |key: u64| totals.get(&key).is_some_and(|t| seconds(t.1) < settings.relevance * run_s);
+    let (numbers, count, various) = phases::number(&keys, minor);
+
+    let mut classes = vec![Class::default(); count];
+    let empty: Vec<closure::Stand> =
+        survey.spans.iter().map(|s| closure::Stand { events: 0, exit: s.0, point: Default::default() }).collect();
+    for (at, &number) in numbers.iter().enumerate() {
+        let before = if at == 0 { &empty } else { &cuts[at - 1].stands };
+        let after = cuts.get(at).map_or(&closed.end, |cut| &cut.stands);
+        let class = &mut classes[number as usize];
+        let first = class.times.is_empty();
+        class.times.push(seconds(times[slowest][at]));
+        if first {
+            class.events = (0..ranks).map(|r| after[r].events - before[r].events).sum();
+            class.hashes = vec![0; ranks];
+            class.structure = if various == Some(number) {
+                "various segments, each too short to matter".into()
+            } else {
+                words::structure(pilot, before[lead].point.symbols, after[lead].point.symbols)
+            };
+        }
+        for r in 0..ranks {
+            let hash = after[r].point.since(&before[r].point);
+            let zones = input.zones.get(r).map_or(&[][..], Vec::as_slice);
+            let near = zones.partition_point(|z| z.end() <= before[r].events);
+            let mixed = zones.get(near).is_some_and(|z| z.start < after[r].events);
+            if first && !mixed && various != Some(number) {
+                class.hashes[r] = hash;
+            } else if class.hashes[r] != hash || mixed {
+                class.hashes[r] = 0;
+            }
+        }
+    }
+    let pieces = (0..ranks)
+        .map(|r| {
+            let ends = cuts.iter().map(|cut| cut.stands[r].events).chain([survey.events[r]]);
+            ends.enumerate()
+                .map(|(at, end)| Piece {
+                    phase: PhaseId(numbers[at]),
+                    end,
+                    time: Nanos(times[r][at]),
+                    again: again.as_ref().map(|a| Nanos(a[r][at])),
+                })
+                .collect()
+        })
+        .collect();
+    let summary = phases::summarise(classes, run_s, settings.relevance, Sampling::Spread);
+    Ok(crate::report(input, Method::Marker, marker, summary, pieces, closed.unmatched))
+}
+
+/// Gives the occurrences of a phase that are of another level a key of their own.
+fn split_levels(keys: &mut [u64], first: &[u64], second: &[u64]) {
+    let mut members: FastMap<u64, Vec<usize>> = FastMap::default();
+    keys.iter().enumerate().for_each(|(at, &key)| members.entry(key).or_default().push(at));
+    for (key, members) in members {
+        let of = |times: &[u64]| -> Vec<f64> { members.iter().map(|&at| times[at] as f64 * 1e-9).collect() };
+        if let Some(labels) = levels::split(&of(first), &of(second)) {
+            for (&at, _) in members.iter().zip(labels).filter(|(_, second)| *second) {
+                keys[at] = mix(key ^ 0x1E7E1).max(1);
+            }
+        }
+    }
+}

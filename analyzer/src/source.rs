@@ -1,0 +1,213 @@
+//! The events of a trace in compact form, and the feed that decodes many ranks at once ahead of a consumer that takes
+//! them in an order of its own. Memory is bounded by a few blocks per rank.
+use crate::error::AnalyzeError;
+use crossbeam_channel::{Receiver, Sender};
+use phasecast_trace::reader::RankReader;
+use phasecast_trace::{Event, EventKind, Flags, Rank, Trace};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+/// One event, as far as the analysis needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Bytes sent, received or contributed.
+    pub bytes: u64,
+    /// The exit of its call, in ns.
+    pub exit: u64,
+    /// Destination, source or root.
+    pub peer: i32,
+    /// The tag of a message.
+    pub tag: i32,
+    /// The communicator.
+    pub comm: u32,
+    /// The procedure.
+    pub proc: u16,
+    /// Its kind.
+    pub kind: EventKind,
+    /// Whether it is the last event of its call: a cut can only lie after such a one.
+    pub last: bool,
+    /// Whether the call may return before the operation is complete.
+    pub nonblocking: bool,
+}
+
+impl Item {
+    fn new(event: &Event, nonblocking: bool) -> Item {
+        Item {
+            bytes: event.bytes,
+            exit: event.exit.0,
+            peer: event.peer,
+            tag: event.tag,
+            comm: event.comm.0,
+            proc: event.proc.0,
+            kind: event.kind,
+            last: false,
+            nonblocking,
+        }
+    }
+}
+
+const BLOCK: usize = 2048;
+
+/// Streams the items of one rank.
+pub struct Items<'a> {
+    reader: RankReader<'a>,
+    queue: VecDeque<Item>,
+    /// The last event read, held back until it is known whether its call goes on.
+    held: Option<Item>,
+    ended: bool,
+}
+
+impl<'a> Items<'a> {
+    /// The items of `rank`.
+    pub fn new(trace: &'a Trace, rank: Rank) -> Items<'a> {
+        Items { reader: trace.calls(rank), queue: VecDeque::new(), held: None, ended: false }
+    }
+
+    /// The next item, or none at the end.
+    ///
+    /// # Errors
+    /// If the rank's file is damaged.
+    #[inline]
+    pub fn next_item(&mut self) -> Result<Option<Item>, AnalyzeError> {
+        loop {
+            if let Some(item) = self.queue.pop_front() {
+                return Ok(Some(item));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.read_call()?;
+        }
+    }
+
+    fn read_call(&mut self) -> Result<(), AnalyzeError> {
+        let Some(call) = self.reader.next_call()? else {
+            self.ended = true;
+            if let Some(held) = self.held.take() {
+                self.queue.push_back(Item { last: true, ..held });
+            }
+            return Ok(());
+        };
+        let mut last = !call.call.flags.has(Flags::CONTINUED);
+        let nonblocking = call.call.flags.has(Flags::NONBLOCKING) || !call.parts.is_empty();
+        for event in call.events() {
+            if let Some(held) = self.held.replace(Item::new(&event, nonblocking)) {
+                self.queue.push_back(Item { last, ..held });
+            }
+            last = false;
+        }
+        if last && let Some(held) = self.held.take() {
+            self.queue.push_back(Item { last, ..held });
+        }
+        Ok(())
+    }
+
+    fn block(&mut self) -> Result<Vec<Item>, AnalyzeError> {
+        let mut block = Vec::with_capacity(BLOCK);
+        while block.len() < BLOCK {
+            let Some(item) = self.next_item()? else { break };
+            block.push(item);
+        }
+        Ok(block)
+    }
+}
+
+type Filled = Result<Vec<Item>, AnalyzeError>;
+
+enum Supply<'a> {
+    Inline(Vec<Items<'a>>),
+    Ahead { requests: Sender<usize>, blocks: Vec<Receiver<Filled>> },
+}
+
+/// The items of all ranks, to be taken in any order between ranks.
+pub struct Feed<'a> {
+    supply: Supply<'a>,
+    lanes: Vec<(Vec<Item>, usize)>,
+    taken: u64,
+}
+
+impl Feed<'_> {
+    /// The next item of a rank, which stays there; none at the end of its stream.
+    ///
+    /// # Errors
+    /// If the rank's file is damaged.
+    #[inline]
+    pub fn peek(&mut self, rank: usize) -> Result<Option<Item>, AnalyzeError> {
+        let lane = &self.lanes[rank];
+        if let Some(item) = lane.0.get(lane.1) {
+            return Ok(Some(*item));
+        }
+        self.refill(rank)
+    }
+
+    /// Moves on past the item that [`Feed::peek`] gave.
+    #[inline]
+    pub fn advance(&mut self, rank: usize) {
+        self.lanes[rank].1 += 1;
+        self.taken += 1;
+    }
+
+    /// Items taken so far, of all ranks.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    fn refill(&mut self, rank: usize) -> Result<Option<Item>, AnalyzeError> {
+        let block = match &mut self.supply {
+            Supply::Inline(items) => items[rank].block()?,
+            Supply::Ahead { requests, blocks } => {
+                let block = blocks[rank].recv().unwrap_or_else(|_| Ok(Vec::new()))?;
+                if !block.is_empty() {
+                    let _ = requests.send(rank);
+                }
+                block
+            }
+        };
+        self.lanes[rank] = (block, 0);
+        Ok(self.lanes[rank].0.first().copied())
+    }
+}
+
+/// Calls `body` with a feed of `trace`; with more than one thread, all but one decode ahead of it.
+///
+/// # Errors
+/// Those of `body`.
+pub fn with_feed<R>(
+    trace: &Trace,
+    threads: usize,
+    body: impl FnOnce(&mut Feed<'_>) -> Result<R, AnalyzeError>,
+) -> Result<R, AnalyzeError> {
+    let ranks = trace.size() as usize;
+    let lanes = vec![(Vec::new(), 0); ranks];
+    let items = trace.ranks().map(|rank| Items::new(trace, rank));
+    if threads <= 1 {
+        return body(&mut Feed { supply: Supply::Inline(items.collect()), lanes, taken: 0 });
+    }
+    let (requests, wanted) = crossbeam_channel::unbounded::<usize>();
+    let mut blocks = Vec::with_capacity(ranks);
+    let mut sources = Vec::with_capacity(ranks);
+    for items in items {
+        let (sender, receiver) = crossbeam_channel::unbounded::<Filled>();
+        blocks.push(receiver);
+        sources.push(Mutex::new((items, sender)));
+    }
+    // Two blocks of each rank are on their way at any time.
+    (0..ranks).chain(0..ranks).for_each(|rank| requests.send(rank).expect("its receiver lives here"));
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            let (wanted, sources) = (wanted.clone(), &sources);
+            scope.spawn(move || {
+                for rank in wanted {
+                    // The lock is held until the block is on its way, so that a rank's blocks stay in order.
+                    let Ok(mut source) = sources[rank].lock() else { return };
+                    let block = source.0.block();
+                    if source.1.send(block).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(wanted);
+        body(&mut Feed { supply: Supply::Ahead { requests, blocks }, lanes, taken: 0 })
+    })
+}

@@ -1,0 +1,182 @@
+//! The stream of completed communications is the coordinate in which cuts are carried from run to run. It serves only
+//! if it is the same in every run: here two base runs are compared. A few events that change places are tolerated (no
+//! cut may lie among them); anything else is named and refused.
+use crate::error::AnalyzeError;
+use crate::parallel::{self, Stage};
+use crate::source::{Item, Items};
+use crate::symbol::{Symbols, mix};
+use phasecast_trace::{EventKind, ProcId, Rank, Trace};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+/// How far events may change places.
+const WINDOW: usize = 512;
+
+/// A stretch of a rank's stream in which the runs have the same events in another order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Events before it.
+    pub start: u64,
+    /// Its length in events.
+    pub length: u64,
+}
+
+impl Zone {
+    /// Events before its end.
+    pub fn end(&self) -> u64 {
+        self.start + self.length
+    }
+
+    /// Whether a cut after so many events would lie within it.
+    pub fn forbids(&self, events: u64) -> bool {
+        self.start < events && events < self.end()
+    }
+}
+
+/// What a comparison of two runs found.
+pub enum Comparison {
+    /// The same streams, but for these zones of each rank.
+    Same(Vec<Vec<Zone>>),
+    /// The first event that differs, in words.
+    Different(String),
+}
+
+/// Compares the streams of all ranks of two runs.
+///
+/// # Errors
+/// If a file is damaged.
+pub fn compare(
+    first: &Trace,
+    second: &Trace,
+    symbols: &Symbols,
+    threads: usize,
+    stage: &Stage<'_>,
+) -> Result<Comparison, AnalyzeError> {
+    let ranks = parallel::map(first.size() as usize, threads, stage, |rank, done| {
+        let rank = Rank(rank as u32);
+        let mut sides = [Side::new(first, rank), Side::new(second, rank)];
+        let mut zones = Vec::new();
+        let mut told = 0;
+        loop {
+            let [a, b] = &mut sides;
+            let (at, pair) = (a.taken, (a.peek(0)?, b.peek(0)?));
+            match pair {
+                (None, None) => return Ok(Ok(zones)),
+                (Some(x), Some(y)) if symbols.item(&x) == symbols.item(&y) => {
+                    a.take();
+                    b.take();
+                }
+                _ => match reordered(&mut sides, symbols)? {
+                    Some(zone) => zones.push(zone),
+                    None => return Ok(Err((at, difference(first, second, rank, at, pair)))),
+                },
+            }
+            if sides[0].taken - told >= 1 << 16 {
+                done.fetch_add(2 * (sides[0].taken - told), Ordering::Relaxed);
+                told = sides[0].taken;
+            }
+        }
+    })?;
+    let worst = ranks.iter().filter_map(|r| r.as_ref().err()).min_by_key(|(at, _)| *at);
+    Ok(match worst {
+        Some((_, words)) => Comparison::Different(words.clone()),
+        None => Comparison::Same(ranks.into_iter().map(|r| r.unwrap_or_default()).collect()),
+    })
+}
+
+struct Side<'a> {
+    items: Items<'a>,
+    ahead: VecDeque<Item>,
+    taken: u64,
+}
+
+impl<'a> Side<'a> {
+    fn new(trace: &'a Trace, rank: Rank) -> Side<'a> {
+        Side { items: Items::new(trace, rank), ahead: VecDeque::new(), taken: 0 }
+    }
+
+    fn peek(&mut self, far: usize) -> Result<Option<Item>, AnalyzeError> {
+        while self.ahead.len() <= far {
+            match self.items.next_item()? {
+                Some(item) => self.ahead.push_back(item),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.ahead.get(far).copied())
+    }
+
+    fn take(&mut self) {
+        self.ahead.pop_front();
+        self.taken += 1;
+    }
+}
+
+/// Looks for the shortest stretch after which both sides have had the same events.
+fn reordered(sides: &mut [Side<'_>; 2], symbols: &Symbols) -> Result<Option<Zone>, AnalyzeError> {
+    let start = sides[0].taken;
+    let mut sums = [0u64; 2];
+    for far in 0..WINDOW {
+        for (sum, side) in sums.iter_mut().zip(sides.iter_mut()) {
+            let Some(item) = side.peek(far)? else { return Ok(None) };
+            *sum = sum.wrapping_add(mix(symbols.item(&item)));
+        }
+        if sums[0] == sums[1] {
+            let length = far as u64 + 1;
+            for side in sides.iter_mut() {
+                (0..length).for_each(|_| side.take());
+            }
+            return Ok(Some(Zone { start, length }));
+        }
+    }
+    Ok(None)
+}
+
+fn difference(first: &Trace, second: &Trace, rank: Rank, at: u64, pair: (Option<Item>, Option<Item>)) -> String {
+    let say = |trace: &Trace, item: Option<Item>| match item {
+        None => "ends".to_string(),
+        Some(item) => {
+            let name = trace.procedure(ProcId(item.proc));
+            match item.kind {
+                EventKind::Send => format!("sends {} bytes to rank {} in {name}", item.bytes, item.peer),
+                EventKind::Recv => format!("has received {} bytes from rank {} in {name}", item.bytes, item.peer),
+                EventKind::Collective => format!("takes part in {name} with {} bytes", item.bytes),
+            }
+        }
+    };
+    format!(
+        "rank {rank}, event {at} of its stream: the first run {}, the second {}",
+        say(first, pair.0),
+        say(second, pair.1)
+    )
+}
+
+/// The exits of the events after which `positions` (ascending, for each rank) lie, in another run.
+///
+/// # Errors
+/// If a file is damaged.
+pub fn exits_at(
+    trace: &Trace,
+    positions: &[Vec<u64>],
+    threads: usize,
+    stage: &Stage<'_>,
+) -> Result<Vec<Vec<u64>>, AnalyzeError> {
+    parallel::map(positions.len(), threads, stage, |rank, done| {
+        let id = Rank(rank as u32);
+        let mut items = Items::new(trace, id);
+        let start = trace.span(id).0.0;
+        let (mut events, mut exit) = (0, start);
+        let mut exits = Vec::with_capacity(positions[rank].len());
+        for &position in &positions[rank] {
+            while events < position {
+                let Some(item) = items.next_item()? else { break };
+                exit = exit.max(item.exit);
+                events += 1;
+                if events & 0xffff == 0 {
+                    done.fetch_add(1 << 16, Ordering::Relaxed);
+                }
+            }
+            exits.push(exit);
+        }
+        Ok(exits)
+    })
+}

@@ -1,0 +1,120 @@
+//! The first pass over a trace: what must be known of all ranks before any of them can be analysed.
+use crate::error::AnalyzeError;
+use crate::parallel::{self, Stage};
+use crate::source::Items;
+use crate::volume::Volumes;
+use phasecast_trace::model::Ending;
+use phasecast_trace::{EventKind, Rank, Trace};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
+
+/// What the first pass found.
+pub struct Survey {
+    /// Events of each rank.
+    pub events: Vec<u64>,
+    /// All volumes.
+    pub volumes: Volumes,
+    /// Start and end of each rank's run in ns.
+    pub spans: Vec<(u64, u64)>,
+    /// For each communicator, whether all its members took part in the same number of collectives; where they did not
+    /// (a constructor that only some call, a pause), its collectives cannot be matched.
+    pub balanced: Vec<bool>,
+    /// Pairs (source, destination) with more receives than sends: something was not recorded.
+    pub short: Vec<(u32, u32)>,
+    /// Sends without a receive and receives without a send, as far as the counts of pairs tell.
+    pub unmatched: (u64, u64),
+}
+
+#[derive(Default)]
+struct Counts {
+    events: u64,
+    volumes: Volumes,
+    collectives: BTreeMap<u32, u64>,
+    sent: BTreeMap<i32, u64>,
+    received: BTreeMap<i32, u64>,
+}
+
+/// Refuses a trace in which a rank is missing or was cut off.
+///
+/// # Errors
+/// [`AnalyzeError::Cut`].
+pub fn whole(trace: &Trace) -> Result<(), AnalyzeError> {
+    for rank in trace.ranks() {
+        let reason = match trace.trailer(rank).map(|t| &t.ending) {
+            Some(Ending::Finalized | Ending::Exited) => continue,
+            _ => trace.cut_reason(rank).unwrap_or_else(|| "its recording breaks off".into()),
+        };
+        return Err(AnalyzeError::Cut { path: trace.path().to_owned(), rank: rank.0, reason });
+    }
+    Ok(())
+}
+
+/// Makes the first pass.
+///
+/// # Errors
+/// If a rank is not complete or a file is damaged.
+pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey, AnalyzeError> {
+    whole(trace)?;
+    let ranks = trace.size() as usize;
+    let counts = parallel::map(ranks, threads, stage, |rank, done| {
+        let mut counts = Counts::default();
+        let mut items = Items::new(trace, Rank(rank as u32));
+        let mut peers: HashMap<(EventKind, i32), u64> = HashMap::new();
+        let mut run = (EventKind::Collective, -1, 0u64);
+        while let Some(item) = items.next_item()? {
+            counts.events += 1;
+            counts.volumes.add(item.bytes);
+            if counts.events.is_multiple_of(1 << 16) {
+                done.fetch_add(1 << 16, Ordering::Relaxed);
+            }
+            if item.kind == EventKind::Collective {
+                *counts.collectives.entry(item.comm).or_default() += 1;
+            } else if (item.kind, item.peer) == (run.0, run.1) {
+                run.2 += 1;
+            } else {
+                *peers.entry((run.0, run.1)).or_default() += run.2;
+                run = (item.kind, item.peer, 1);
+            }
+        }
+        *peers.entry((run.0, run.1)).or_default() += run.2;
+        for ((kind, peer), count) in peers {
+            match kind {
+                EventKind::Send => counts.sent.insert(peer, count),
+                EventKind::Recv => counts.received.insert(peer, count),
+                EventKind::Collective => None,
+            };
+        }
+        Ok(counts)
+    })?;
+    let mut volumes = Volumes::default();
+    counts.iter().for_each(|c| volumes.merge(&c.volumes));
+    let balanced = trace.comms().iter().enumerate().map(|(id, comm)| {
+        let of = |rank: &u32| counts.get(*rank as usize).and_then(|c| c.collectives.get(&(id as u32))).copied();
+        let mut members = comm.members.iter().chain(&comm.remote);
+        let first = members.next().and_then(of);
+        members.all(|rank| of(rank) == first)
+    });
+    let mut short = Vec::new();
+    let mut unmatched = (0, 0);
+    for (rank, own) in counts.iter().enumerate() {
+        for (&peer, &received) in &own.received {
+            let sent = counts.get(peer as usize).and_then(|c| c.sent.get(&(rank as i32))).copied().unwrap_or(0);
+            if received > sent {
+                short.push((peer as u32, rank as u32));
+                unmatched.1 += received - sent;
+            }
+        }
+        for (&peer, &sent) in &own.sent {
+            let received = counts.get(peer as usize).and_then(|c| c.received.get(&(rank as i32))).copied().unwrap_or(0);
+            unmatched.0 += sent.saturating_sub(received);
+        }
+    }
+    Ok(Survey {
+        events: counts.iter().map(|c| c.events).collect(),
+        volumes,
+        spans: trace.ranks().map(|rank| trace.span(rank)).map(|(a, b)| (a.0, b.0)).collect(),
+        balanced: balanced.collect(),
+        short,
+        unmatched,
+    })
+}

@@ -1,0 +1,208 @@
+//! What makes two events the same: the symbol of an event, of a set of receives, and of a whole segment.
+//!
+//! The name of the completing call is no part of it (Testall here is Waitall there), nor are tag and communicator
+//! (ranks number communicators on their own). Receives between two other events complete in any order, so they count
+//! as a set: the sum of their hashes.
+use crate::source::Item;
+use crate::volume;
+use phasecast_trace::{Event, EventKind};
+use std::sync::Arc;
+
+/// A set of receives ends after so many, so that a rank which only receives has more than one symbol.
+pub const SET_MAX: u32 = 64;
+/// The odd base of the polynomial by which symbols are chained, and its inverse modulo 2^64.
+const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
+const INVERSE: u64 = inverse(BASE);
+
+const fn inverse(odd: u64) -> u64 {
+    let mut x = odd;
+    let mut i = 0;
+    while i < 6 {
+        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
+        i += 1;
+    }
+    x
+}
+
+/// Mixes the bits of a number (the finaliser of splitmix64).
+#[inline]
+pub fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// Gives events their symbols, by the volume classes of an analysis.
+#[derive(Clone, Debug)]
+pub struct Symbols {
+    classes: Arc<[u64]>,
+}
+
+impl Symbols {
+    /// Symbols by these upper bounds of volume classes ([`crate::model::Analysis::volume_classes`]).
+    pub fn new(volume_classes: &[u64]) -> Symbols {
+        Symbols { classes: volume_classes.into() }
+    }
+
+    /// The symbol of an event; of a receive, its summand in the set it belongs to.
+    pub fn of(&self, event: &Event) -> u64 {
+        self.hash(event.kind, event.peer, event.bytes)
+    }
+
+    /// The same of a compact event.
+    #[inline]
+    pub fn item(&self, item: &Item) -> u64 {
+        self.hash(item.kind, item.peer, item.bytes)
+    }
+
+    #[inline]
+    fn hash(&self, kind: EventKind, peer: i32, bytes: u64) -> u64 {
+        let class = volume::class(&self.classes, bytes);
+        mix((u64::from(peer as u32) << 2 | kind as u64).wrapping_add(mix(class.wrapping_add(1)))).max(1)
+    }
+}
+
+/// The symbol of a whole set of receives, from the sum of its members'.
+#[inline]
+pub fn of_set(sum: u64) -> u64 {
+    mix(sum.wrapping_add(0x5E75)).max(1)
+}
+
+/// Where a stream of symbols stands: enough to tell the hash of any stretch from two such points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    sum: u64,
+    power: u64,
+    inverse: u64,
+    /// Symbols so far.
+    pub symbols: u64,
+}
+
+impl Default for Point {
+    fn default() -> Self {
+        Point { sum: 0, power: 1, inverse: 1, symbols: 0 }
+    }
+}
+
+impl Point {
+    /// Appends a symbol.
+    #[inline]
+    pub fn push(&mut self, symbol: u64) {
+        self.sum = self.sum.wrapping_add(symbol.wrapping_mul(self.power));
+        self.power = self.power.wrapping_mul(BASE);
+        self.inverse = self.inverse.wrapping_mul(INVERSE);
+        self.symbols += 1;
+    }
+
+    /// The hash of the symbols after `earlier` up to here; never 0.
+    #[inline]
+    pub fn since(&self, earlier: &Point) -> u64 {
+        mix(self.sum.wrapping_sub(earlier.sum).wrapping_mul(earlier.inverse) ^ (self.symbols - earlier.symbols)).max(1)
+    }
+}
+
+/// Turns events into symbols: gathers sets of receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetBuilder {
+    sum: u64,
+    receives: u32,
+}
+
+impl SetBuilder {
+    /// Ends the set, if there is one, and returns its symbol.
+    #[inline]
+    pub fn close(&mut self) -> Option<u64> {
+        if self.receives == 0 {
+            return None;
+        }
+        let symbol = of_set(self.sum);
+        *self = SetBuilder::default();
+        Some(symbol)
+    }
+
+    /// Takes in a receive; returns the symbol of the set if it is full.
+    #[inline]
+    pub fn receive(&mut self, symbol: u64) -> Option<u64> {
+        self.sum = self.sum.wrapping_add(symbol);
+        self.receives += 1;
+        if self.receives == SET_MAX { self.close() } else { None }
+    }
+
+    /// Whether a set is open.
+    #[inline]
+    pub fn open(&self) -> bool {
+        self.receives > 0
+    }
+}
+
+/// The hash of a segment, event by event.
+#[derive(Clone, Debug)]
+pub struct SegmentHasher {
+    symbols: Symbols,
+    set: SetBuilder,
+    point: Point,
+}
+
+impl SegmentHasher {
+    /// An empty segment.
+    pub fn new(symbols: &Symbols) -> SegmentHasher {
+        SegmentHasher { symbols: symbols.clone(), set: SetBuilder::default(), point: Point::default() }
+    }
+
+    /// Appends an event.
+    pub fn push(&mut self, event: &Event) {
+        let symbol = self.symbols.of(event);
+        if event.kind == EventKind::Recv {
+            if let Some(set) = self.set.receive(symbol) {
+                self.point.push(set);
+            }
+            return;
+        }
+        if let Some(set) = self.set.close() {
+            self.point.push(set);
+        }
+        self.point.push(symbol);
+    }
+
+    /// The hash of the events so far, as in [`crate::model::Phase::hashes`]; the hasher is empty again afterwards.
+    pub fn finish(&mut self) -> u64 {
+        if let Some(set) = self.set.close() {
+            self.point.push(set);
+        }
+        std::mem::take(&mut self.point).since(&Point::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_has_the_same_hash_wherever_it_lies() {
+        assert_eq!(BASE.wrapping_mul(INVERSE), 1);
+        let word = [mix(1), mix(2), mix(3)];
+        let mut alone = Point::default();
+        word.iter().for_each(|&s| alone.push(s));
+        let mut long = Point::default();
+        (10..50).for_each(|s| long.push(mix(s)));
+        let before = long;
+        word.iter().for_each(|&s| long.push(s));
+        assert_eq!(long.since(&before), alone.since(&Point::default()));
+        let mut other = Point::default();
+        [mix(2), mix(1), mix(3)].iter().for_each(|&s| other.push(s));
+        assert_ne!(other.since(&Point::default()), alone.since(&Point::default()));
+    }
+
+    #[test]
+    fn receives_count_as_a_set() {
+        let hash = |order: [u64; 3]| {
+            let mut set = SetBuilder::default();
+            order.iter().for_each(|&s| assert_eq!(set.receive(mix(s)), None));
+            set.close()
+        };
+        assert_eq!(hash([1, 2, 3]), hash([3, 1, 2]));
+        assert_ne!(hash([1, 2, 3]), hash([1, 2, 2]));
+        let mut set = SetBuilder::default();
+        assert_eq!((1..=SET_MAX).filter(|&i| set.receive(u64::from(i)).is_some()).collect::<Vec<_>>(), [SET_MAX]);
+    }
+}

@@ -1,0 +1,188 @@
+//! The marker method on made programs: what it finds, what it says where nothing repeats, and what it refuses.
+mod support;
+use phasecast_analyzer::{Analysis, AnalyzeError, Settings, analyze};
+use phasecast_trace::Trace;
+use support::{Act, Folder, Program};
+
+fn settings(threads: usize) -> Settings {
+    Settings { threads, ..Settings::default() }
+}
+
+fn run(traces: &[Trace]) -> Analysis {
+    analyze(traces, &settings(1), &|_, _| {}).unwrap()
+}
+
+fn noise(seed: u64, i: u64) -> u64 {
+    phasecast_analyzer::symbol::mix(seed << 32 | i) % 1000
+}
+
+/// A stencil on a ring with an allreduce every fifth step; `step_ns` gives the work of each step.
+fn stencil(ranks: u32, steps: u64, step_ns: impl Fn(u64) -> u64) -> Program {
+    let mut program = Program::new(ranks);
+    program.all(|_| Act::Work(3_000_000));
+    program.all(|_| Act::Collective { comm: 0, root: 0, bytes: 4 });
+    for step in 0..steps {
+        program.all(|rank| Act::Work(step_ns(step) + u64::from(rank)));
+        program.all(|rank| Act::Isend { to: (rank + 1) % ranks, tag: 1, bytes: 800 });
+        program.all(|rank| Act::Isend { to: (rank + ranks - 1) % ranks, tag: 2, bytes: 800 });
+        program.all(|rank| {
+            let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+            let mut parts = vec![(left, 1, 800, false), (right, 2, 800, false)];
+            if noise(7, step * 64 + u64::from(rank)) % 2 == 0 {
+                parts.reverse();
+            }
+            Act::Recv(parts)
+        });
+        if step % 5 == 4 {
+            program.all(|_| Act::Collective { comm: 0, root: -1, bytes: 8 });
+        }
+    }
+    program
+}
+
+#[test]
+fn a_stencil_has_one_phase_and_is_explained_by_few_occurrences() {
+    let folder = Folder::new();
+    let trace = stencil(4, 1000, |step| 100_000 + noise(1, step)).write(&folder.path("a"), 500);
+    let analysis = run(&[trace]);
+    assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+    let relevant: Vec<_> = analysis.phases.iter().filter(|p| p.relevant && !p.one_off).collect();
+    assert_eq!(relevant.len(), 1, "{relevant:#?}");
+    assert!(relevant[0].hashes.iter().all(|&h| h != 0));
+    assert!(relevant[0].structure.contains("send(1) send(3) recv(1,3)"), "{}", relevant[0].structure);
+    assert!((analysis.explained_s / analysis.run_time_s - 1.0).abs() < 0.002, "{analysis:?}");
+    assert!(analysis.planned_s < 0.2 * analysis.run_time_s, "{}", analysis.planned_s);
+    assert!(analysis.coverage > 0.9);
+    assert_eq!(analysis.unmatched_sends + analysis.unmatched_receives, 0);
+}
+
+#[test]
+fn pieces_tile_the_run_and_are_kept_in_a_file() {
+    let folder = Folder::new();
+    let trace = stencil(3, 300, |step| 50_000 + noise(2, step)).write(&folder.path("a"), 500);
+    let spans: Vec<u64> = trace.ranks().map(|r| trace.span(r)).map(|(a, b)| b.0 - a.0).collect();
+    let analysis = run(&[trace]);
+    for (rank, pieces) in analysis.pieces.iter().enumerate() {
+        assert_eq!(pieces.iter().map(|p| p.time.0).sum::<u64>(), spans[rank]);
+        assert_eq!(pieces.last().unwrap().end, analysis.events[rank]);
+        assert_eq!(pieces.len(), analysis.pieces[0].len());
+    }
+    let file = folder.path("a.phases");
+    analysis.save(&file).unwrap();
+    assert_eq!(Analysis::load(&file).unwrap(), analysis);
+    assert!(analysis.save(&file).is_err());
+}
+
+#[test]
+fn the_hashes_of_a_phase_are_those_of_its_events() {
+    let folder = Folder::new();
+    let trace = stencil(4, 200, |step| 80_000 + noise(3, step)).write(&folder.path("a"), 500);
+    let analysis = run(&[Trace::open(trace.path()).unwrap()]);
+    let symbols = phasecast_analyzer::Symbols::new(&analysis.volume_classes);
+    let mut checked = 0;
+    for rank in trace.ranks() {
+        let mut hasher = phasecast_analyzer::SegmentHasher::new(&symbols);
+        let pieces = &analysis.pieces[rank.index()];
+        let (mut at, mut events) = (0, 0);
+        trace
+            .for_each_event(rank, |event| {
+                hasher.push(&event);
+                events += 1;
+                while pieces.get(at).is_some_and(|p| p.end == events) {
+                    let phase = &analysis.phases[pieces[at].phase.index()];
+                    assert_eq!(hasher.finish(), phase.hashes[rank.index()], "rank {rank} piece {at}");
+                    at += 1;
+                    checked += 1;
+                }
+            })
+            .unwrap();
+    }
+    assert!(checked > 100);
+}
+
+#[test]
+fn a_second_run_confirms_levels() {
+    let folder = Folder::new();
+    let time = |seed| move |step: u64| (if step < 600 { 100_000 } else { 140_000 }) + noise(seed, step);
+    let a = stencil(2, 1000, time(1)).write(&folder.path("a"), 500);
+    let b = stencil(2, 1000, time(2)).write(&folder.path("b"), 500);
+    let both = run(&[a, b]);
+    let relevant: Vec<_> = both.phases.iter().filter(|p| p.relevant && !p.one_off).collect();
+    assert_eq!(relevant.len(), 2, "{relevant:#?}");
+    assert!(both.pieces.iter().flatten().all(|p| p.again.is_some()));
+    assert_eq!(both.base_runs_s.len(), 2);
+}
+
+#[test]
+fn nothing_repeats() {
+    let folder = Folder::new();
+    let mut program = Program::new(2);
+    for step in 0..300u64 {
+        program.all(|_| Act::Work(100_000));
+        program.act(0, Act::Send { to: 1, tag: 0, bytes: 1 << (noise(5, step) % 40) });
+        program.act(1, Act::Recv(vec![(0, 0, 1 << (noise(5, step) % 40), false)]));
+    }
+    let analysis = run(&[program.write(&folder.path("a"), 100)]);
+    assert!(!analysis.verdict.pays);
+    assert!(analysis.verdict.reason.contains("run it in full"), "{}", analysis.verdict.reason);
+    let empty = run(&[Program::new(2).write(&folder.path("b"), 100)]);
+    assert!(!empty.verdict.pays);
+    assert_eq!(empty.pieces[0].len(), 1);
+}
+
+#[test]
+fn streams_that_differ_are_named() {
+    let folder = Folder::new();
+    let a = stencil(2, 100, |_| 50_000);
+    let mut b = a.clone();
+    let at = b.acts[1].iter().rposition(|act| matches!(act, Act::Isend { .. })).unwrap();
+    b.acts[1][at] = Act::Isend { to: 0, tag: 2, bytes: 99_999 };
+    let receive = b.acts[0].iter().rposition(|act| matches!(act, Act::Recv(_))).unwrap();
+    b.acts[0][receive] = Act::Recv(vec![(1, 1, 800, false), (1, 2, 99_999, false)]);
+    let (a, b) = (a.write(&folder.path("a"), 500), b.write(&folder.path("b"), 500));
+    let analysis = run(&[a, b]);
+    assert!(!analysis.verdict.pays);
+    let difference = analysis.verdict.difference.unwrap();
+    assert!(difference.contains("99999 bytes"), "{difference}");
+}
+
+#[test]
+fn receives_that_change_places_are_tolerated() {
+    let folder = Folder::new();
+    let a = stencil(3, 200, |_| 50_000);
+    let mut b = a.clone();
+    for act in b.acts.iter_mut().flatten() {
+        if let Act::Recv(parts) = act {
+            parts.reverse();
+        }
+    }
+    let analysis = run(&[a.write(&folder.path("a"), 500), b.write(&folder.path("b"), 500)]);
+    assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+}
+
+#[test]
+fn a_rank_that_is_cut_off_is_refused() {
+    let folder = Folder::new();
+    let path = folder.path("a");
+    stencil(2, 100, |_| 50_000).write(&path, 500);
+    let file = path.join("rank-00001.pct");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() - 10]).unwrap();
+    let error = analyze(&[Trace::open(&path).unwrap()], &settings(1), &|_, _| {}).unwrap_err();
+    assert!(matches!(error, AnalyzeError::Cut { rank: 1, .. }), "{error}");
+    assert!(error.is_input() && error.to_string().contains("let it finish"));
+}
+
+#[test]
+fn threads_do_not_show() {
+    let folder = Folder::new();
+    let trace = stencil(5, 400, |step| 70_000 + noise(9, step)).write(&folder.path("a"), 500);
+    let analyses: Vec<Analysis> = [1, 2, 5]
+        .map(|threads| analyze(std::slice::from_ref(&trace), &settings(threads), &|_, _| {}).unwrap())
+        .into();
+    for (number, analysis) in analyses.iter().enumerate() {
+        analysis.save(&folder.path(&format!("{number}.phases"))).unwrap();
+    }
+    let bytes = |n: usize| std::fs::read(folder.path(&format!("{n}.phases"))).unwrap();
+    assert!(bytes(0) == bytes(1) && bytes(1) == bytes(2));
+}
