@@ -1,0 +1,245 @@
+//! From the pieces measured on the target to the time of the whole run, with an interval (seed 004, section on the
+//! signature's execution; ANALYZER, "The algorithm that came out").
+//!
+//! For each rank and phase with n occurrences, of which S were measured and U were not,
+//! ```text
+//! time(phase) = sum_S(target) + |U| mean_S(target) (1 + beta (mean_U(base) - mean_S(base)) / mean_S(base))
+//! ```
+//! beta = 2 r / (1 + r) is the reliability of the mean of two base runs whose occurrences correlate by r (Spearman and
+//! Brown); it is 0 with one base run. What was never seen takes its base time, scaled by the ratio of what was.
+use crate::model::{Analysis, Piece};
+use phasecast_trace::Nanos;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Share of the time that was scaled, not measured, which counts as its uncertainty.
+const REST: f64 = 0.15;
+/// Run time's coefficient of variation where little is known of the machine, and how many runs that knowledge is worth.
+const PRIOR: (f64, f64) = (0.03, 4.0);
+/// Occurrences are joined into at most so many blocks: neighbours correlate, blocks much less.
+const BLOCKS: usize = 10;
+/// An occurrence's relative scatter where fewer than four were measured.
+const FEW: f64 = 0.05;
+
+/// A phase on the target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PhaseEstimate {
+    /// Occurrences measured on the slowest rank.
+    pub measured: u64,
+    /// Their mean time in seconds.
+    pub mean_s: Option<f64>,
+    /// Time of all occurrences in seconds.
+    pub total_s: f64,
+}
+
+/// The run on the target, from the start of its processes to their end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// Time of the slowest rank in seconds.
+    pub total_s: f64,
+    /// Half-width of the interval for the mean of many runs, in seconds.
+    pub half_width_s: f64,
+    /// Half-width of the interval for another run, in seconds.
+    pub run_half_width_s: f64,
+    /// Sampling error in seconds.
+    pub sampling_s: f64,
+    /// Uncertainty of what was never seen, in seconds.
+    pub rest_s: f64,
+    /// Noise of the machine from run to run (two standard deviations), in seconds.
+    pub machine_s: f64,
+    /// Time of phases of which no occurrence was measured, in seconds.
+    pub unmeasured_s: f64,
+    /// Share of the base run's time that was measured.
+    pub coverage: f64,
+    /// The phases, by id.
+    pub phases: Vec<PhaseEstimate>,
+}
+
+/// One occurrence of a phase on one rank.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    base: f64,
+    again: Option<f64>,
+    target: Option<f64>,
+}
+
+impl Sample {
+    /// The base time: the mean of the base runs.
+    fn profile(&self) -> f64 {
+        self.again.map_or(self.base, |again| 0.5 * (self.base + again))
+    }
+}
+
+/// What a rank's run adds up to.
+#[derive(Clone, Debug, Default)]
+struct RankEstimate {
+    total: f64,
+    variance: f64,
+    freedom: f64,
+    unseen: f64,
+    measured_base: f64,
+    base: f64,
+    phases: Vec<PhaseEstimate>,
+}
+
+/// Estimates the run from `measured`: for each rank the times of its pieces, in the order of
+/// [`Analysis::pieces`], as far as they are known. `confidence` is the level of the interval, 0 to 1.
+pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence: f64) -> Estimate {
+    let known = |rank: usize, at: usize| measured.get(rank)?.get(at).copied().flatten().map(Nanos::seconds);
+    let ranks: Vec<RankEstimate> = analysis
+        .pieces
+        .iter()
+        .enumerate()
+        .map(|(rank, pieces)| rank_estimate(analysis.phases.len(), &samples(pieces, |at| known(rank, at))))
+        .collect();
+    let slowest = (0..ranks.len()).max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total)).unwrap_or(0);
+    let rank = ranks.get(slowest).cloned().unwrap_or_default();
+    let tail = 0.5 + 0.5 * confidence.clamp(0.0, 0.999);
+    let quantile = StudentsT::new(0.0, 1.0, rank.freedom.max(1.0)).map_or(2.0, |t| t.inverse_cdf(tail));
+    let replayed = analysis.pieces.get(slowest).map_or(0.0, |pieces| replay(pieces, |at| known(slowest, at), &rank));
+    let sampling_s = (quantile * rank.variance.sqrt()).max(replayed);
+    let rest_s = REST * rank.unseen;
+    let half_width_s = sampling_s.hypot(rest_s);
+    let machine_s = 2.0 * variation(&analysis.base_runs_s) * rank.total;
+    Estimate {
+        total_s: rank.total,
+        half_width_s,
+        run_half_width_s: half_width_s + machine_s,
+        sampling_s,
+        rest_s,
+        machine_s,
+        unmeasured_s: rank.unseen,
+        coverage: if rank.base > 0.0 { rank.measured_base / rank.base } else { 0.0 },
+        phases: rank.phases,
+    }
+}
+
+fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -> Vec<(usize, Sample)> {
+    let sample = |(at, piece): (usize, &Piece)| {
+        let again = piece.again.map(Nanos::seconds);
+        (piece.phase.index(), Sample { base: piece.time.seconds(), again, target: target(at) })
+    };
+    pieces.iter().enumerate().map(sample).collect()
+}
+
+fn rank_estimate(phases: usize, samples: &[(usize, Sample)]) -> RankEstimate {
+    let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
+    for (phase, sample) in samples {
+        if let Some(list) = by_phase.get_mut(*phase) {
+            list.push(*sample);
+        }
+    }
+    let ratio = progress_ratio(&by_phase);
+    let mut out = RankEstimate { freedom: f64::INFINITY, ..RankEstimate::default() };
+    for list in &by_phase {
+        let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = list.iter().partition(|s| s.target.is_some());
+        let sum = |list: &[&Sample], of: fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
+        let base = sum(&seen, Sample::profile) + sum(&unseen, Sample::profile);
+        out.base += base;
+        if seen.is_empty() {
+            let total = ratio * base;
+            out.unseen += total;
+            out.total += total;
+            out.phases.push(PhaseEstimate { measured: 0, mean_s: None, total_s: total });
+            continue;
+        }
+        let measured = sum(&seen, |s| s.target.unwrap_or(0.0));
+        let mean = measured / seen.len() as f64;
+        let (base_seen, count) = (sum(&seen, Sample::profile) / seen.len() as f64, unseen.len() as f64);
+        let mut rest = 0.0;
+        if !unseen.is_empty() {
+            let base_unseen = sum(&unseen, Sample::profile) / count;
+            let drift = if base_seen > 0.0 { reliability(list) * (base_unseen - base_seen) / base_seen } else { 0.0 };
+            rest = count * mean * (1.0 + drift).max(0.0);
+            let (variance, freedom) = variance_of_mean(&seen, mean);
+            // The occurrences to come scatter as those that were seen: their mean has an error of its own.
+            out.variance += count * count * variance * (1.0 + seen.len() as f64 / count);
+            if variance > 0.0 {
+                out.freedom = out.freedom.min(freedom);
+            }
+        }
+        out.measured_base += sum(&seen, Sample::profile);
+        out.total += measured + rest;
+        out.phases.push(PhaseEstimate {
+            measured: seen.len() as u64,
+            mean_s: Some(mean),
+            total_s: measured + rest,
+        });
+    }
+    if out.freedom.is_infinite() {
+        out.freedom = 30.0;
+    }
+    out
+}
+
+/// Target time over base time of what was measured: of phases that repeat, if there are any among them.
+fn progress_ratio(by_phase: &[Vec<Sample>]) -> f64 {
+    let sums = |repeating: bool| {
+        let lists = by_phase.iter().filter(|list| !repeating || list.len() > 1);
+        lists.flatten().filter_map(|s| Some((s.target?, s.profile()))).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+    };
+    let (target, base) = Some(sums(true)).filter(|s| s.1 > 0.0).unwrap_or_else(|| sums(false));
+    if base > 0.0 { target / base } else { 1.0 }
+}
+
+/// beta: how far differences between occurrences in the base runs are real.
+fn reliability(list: &[Sample]) -> f64 {
+    let pairs: Vec<(f64, f64)> = list.iter().filter_map(|s| Some((s.base, s.again?))).collect();
+    if pairs.len() < 3 {
+        return 0.0;
+    }
+    let n = pairs.len() as f64;
+    let (ma, mb) = (pairs.iter().map(|p| p.0).sum::<f64>() / n, pairs.iter().map(|p| p.1).sum::<f64>() / n);
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (a, b) in pairs {
+        ab += (a - ma) * (b - mb);
+        aa += (a - ma) * (a - ma);
+        bb += (b - mb) * (b - mb);
+    }
+    let r = if aa > 0.0 && bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 };
+    (2.0 * r / (1.0 + r)).clamp(0.0, 1.0)
+}
+
+/// The variance of the mean of the measured occurrences, by blocks of neighbours, and its degrees of freedom.
+fn variance_of_mean(seen: &[&Sample], mean: f64) -> (f64, f64) {
+    let blocks = (seen.len() / 2).min(BLOCKS);
+    if blocks < 2 {
+        return ((FEW * mean).powi(2) / seen.len() as f64, 3.0);
+    }
+    let of_block = |b: usize| {
+        let block = &seen[b * seen.len() / blocks..(b + 1) * seen.len() / blocks];
+        block.iter().filter_map(|s| s.target).sum::<f64>() / block.len() as f64
+    };
+    let squares: f64 = (0..blocks).map(|b| (of_block(b) - mean).powi(2)).sum();
+    (squares / (blocks - 1) as f64 / blocks as f64, (blocks - 1) as f64)
+}
+
+/// The error of the same plan replayed on the base runs, each predicted from the other, as an error on the target.
+fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, target: &RankEstimate) -> f64 {
+    if pieces.iter().any(|p| p.again.is_none()) {
+        return 0.0;
+    }
+    let error = |time: fn(&Piece) -> f64, base: fn(&Piece) -> f64| {
+        let truth: f64 = pieces.iter().map(time).sum();
+        let sample = |(at, p): (usize, &Piece)| {
+            let target = known(at).map(|_| time(p));
+            (p.phase.index(), Sample { base: base(p), again: None, target })
+        };
+        let samples: Vec<_> = pieces.iter().enumerate().map(sample).collect();
+        let total = rank_estimate(target.phases.len(), &samples).total;
+        if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
+    };
+    let first = |p: &Piece| p.time.seconds();
+    let second = |p: &Piece| p.again.map_or(0.0, Nanos::seconds);
+    error(first, second).max(error(second, first)) * target.total
+}
+
+/// The run time's coefficient of variation: what the base runs show, together with what is usual.
+fn variation(runs: &[f64]) -> f64 {
+    let n = runs.len() as f64;
+    let mean = runs.iter().sum::<f64>() / n.max(1.0);
+    if runs.is_empty() || mean <= 0.0 {
+        return PRIOR.0;
+    }
+    let squares: f64 = runs.iter().map(|run| (run / mean - 1.0).powi(2)).sum();
+    ((PRIOR.0.powi(2) * PRIOR.1 + squares) / (PRIOR.1 + n - 1.0)).sqrt()
+}
