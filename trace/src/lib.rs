@@ -9,7 +9,7 @@
 //! * [`encode`] / [`decode`]: one chunk of calls as bytes (dictionary of shapes, times as varints)
 //! * [`writer`] / [`reader`] / [`follow`]: folders of chunks, whole or still growing
 //! * [`summary`]: what is in a trace, in numbers
-//! * [`import`]: other tools' traces as ours
+//! * [`import`] / [`export`]: other tools' traces as ours, ours for other tools
 //! * [`container`]: the single-file container of phases and signatures
 pub mod clock;
 pub mod codec;
@@ -17,6 +17,7 @@ pub mod container;
 pub mod decode;
 pub mod encode;
 pub mod error;
+pub mod export;
 pub mod follow;
 pub mod frame;
 pub mod import;
