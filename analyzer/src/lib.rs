@@ -4,10 +4,12 @@
 //! * [`matching`], [`closure`]: who waits for whom, and the cuts of all ranks that follow from one rank's
 //! * [`pilot`], [`candidates`], [`marker`], [`segments`], [`levels`]: `--method marker`
 //! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
+//! * [`estimate`]: from measured pieces to the whole run
 //! * [`model`], [`file`]: the result, and how it is kept
 pub mod candidates;
 pub mod closure;
 pub mod error;
+pub mod estimate;
 pub mod file;
 pub mod levels;
 pub mod marker;
@@ -26,6 +28,7 @@ pub mod volume;
 pub mod words;
 
 pub use error::AnalyzeError;
+pub use estimate::{Estimate, estimate};
 pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
 pub use symbol::{SegmentHasher, Symbols};
 

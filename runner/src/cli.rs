@@ -1,6 +1,7 @@
 //! The command line, defined once: usage, help, man pages and completions all come from here.
 use crate::commands;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use phasecast_analyzer::Method;
 
 /// Appended to every long help: the exit codes.
 macro_rules! exit_codes {
@@ -42,6 +43,9 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(after_long_help = examples!("  mpirun -n 4 phasecast trace -o cg.trace ./cg 1000
+  srun -n 64 phasecast trace -o cg.trace python3 app.py"))]
+    Trace(crate::trace_launch::TraceArgs),
     #[command(after_long_help = examples!("  phasecast stat cg.trace
   phasecast stat cg.trace --summary
   phasecast stat cg.trace --json | jq .events"))]
@@ -53,6 +57,20 @@ pub enum Command {
   phasecast inspect cg.trace/rank-00000.pct
   phasecast inspect cg.phases --json"))]
     Inspect(commands::inspect::InspectArgs),
+    #[command(after_long_help = examples!("  phasecast import run/*.txt -o run.trace
+  phasecast import scorep-run/traces.otf2 -o run.trace"))]
+    Import(commands::import::ImportArgs),
+    #[command(after_long_help = examples!("  phasecast analyze cg.trace
+  phasecast analyze first.trace second.trace -o cg.phases
+  phasecast analyze cg.trace --method pbb --json | jq .phases"))]
+    Analyze(commands::analyze::AnalyzeArgs),
+    #[command(after_long_help = examples!("  phasecast sign --live -n 4 -o cg.phc -- ./cg 1000
+  phasecast sign --live -n 64 --launcher 'srun -n {n}' -o cg.phc -- ./cg 1000"))]
+    Sign(crate::live::SignArgs),
+    #[command(after_long_help = examples!("  phasecast predict cg.phc
+  phasecast predict cg.phc --share 0.2 -o here.json -- ./cg-built-here 1000
+  phasecast predict cg.phc --precision 0.02 --json"))]
+    Predict(crate::live::PredictArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]
@@ -65,4 +83,22 @@ pub enum Command {
     #[command(after_long_help = examples!("  phasecast completions bash > /etc/bash_completion.d/phasecast
   phasecast completions zsh > ~/.zfunc/_phasecast"))]
     Completions(commands::completions::CompletionsArgs),
+}
+
+/// How to find phases.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum MethodArg {
+    /// Sequences between recurring patterns of communication
+    Marker,
+    /// Similar parallel basic blocks, as the paper on PAS2P has it
+    Pbb,
+}
+
+impl From<MethodArg> for Method {
+    fn from(method: MethodArg) -> Method {
+        match method {
+            MethodArg::Marker => Method::Marker,
+            MethodArg::Pbb => Method::Pbb,
+        }
+    }
 }

@@ -1,4 +1,5 @@
 //! Errors as the user meets them: one sentence with its causes on standard error, and an exit code.
+use phasecast_analyzer::AnalyzeError;
 use phasecast_prediction::PredictionError;
 use phasecast_trace::TraceError;
 use std::io::{ErrorKind, Write};
@@ -39,6 +40,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
         let input = cause
             .downcast_ref::<TraceError>()
             .map(TraceError::is_input)
+            .or_else(|| cause.downcast_ref::<AnalyzeError>().map(AnalyzeError::is_input))
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

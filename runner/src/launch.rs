@@ -218,7 +218,7 @@ fn family(program: &Path) -> Option<Family> {
     let sections = file.elf_header().sections(endian, &*bytes).ok()?;
     let (dynamic, strings) = sections.dynamic(endian, &*bytes).ok()??;
     let strings = sections.strings(endian, &*bytes, strings).ok()?;
-    dynamic.iter().filter(|entry| entry.tag32(endian) == Some(object::elf::DT_NEEDED)).find_map(|entry| {
+    dynamic.iter().filter(|entry| entry.tag(endian) == object::elf::DT_NEEDED).find_map(|entry| {
         let name = entry.string(endian, strings).ok()?;
         match std::str::from_utf8(name).ok()? {
             name if name.starts_with("libmpich") || name.starts_with("libmpi.so.12") => Some(Family::Mpich),

@@ -2,8 +2,12 @@
 mod cli;
 mod commands;
 mod exit;
+mod launch;
+mod live;
 mod output;
 mod progress;
+mod signature;
+mod trace_launch;
 
 use clap::Parser;
 use std::process::ExitCode;

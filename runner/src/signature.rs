@@ -1,7 +1,7 @@
 //! The signature of a program: its analysis and what is known of the base machine, in one file (`.phc`).
 //!
 //! A live signature holds no images: on the target the program is run under the tracer until its phases were seen.
-use anyhow::{Context, Result};
+use anyhow::Result;
 use phasecast_analyzer::Analysis;
 use phasecast_prediction::Machine;
 use phasecast_trace::container::Container;
@@ -12,7 +12,6 @@ use std::path::Path;
 /// Version of the signature's format.
 pub const VERSION: u16 = 1;
 const KIND: &str = "signature";
-const PIECES: &str = "pieces";
 
 /// What a signature says besides its phases.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,8 +32,6 @@ pub struct Manifest {
     pub startup_s: f64,
     /// From the end of the last process to the end of the launcher, in seconds (median of the base runs).
     pub teardown_s: f64,
-    /// The analysis but for its pieces.
-    pub analysis: Analysis,
 }
 
 /// A signature, read or about to be written.
@@ -42,6 +39,16 @@ pub struct Manifest {
 pub struct Signature {
     /// What it says of program and base machine.
     pub manifest: Manifest,
+    /// The phases and the pieces of the base run.
+    pub analysis: Analysis,
+}
+
+/// The readable part of the file: [`Manifest`] and the manifest of the analysis.
+#[derive(Serialize, Deserialize)]
+struct Readable {
+    #[serde(flatten)]
+    manifest: Manifest,
+    analysis: serde_json::Value,
 }
 
 impl Signature {
@@ -50,12 +57,10 @@ impl Signature {
     /// # Errors
     /// If it is taken or cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let container = Container {
-            kind: KIND.into(),
-            version: VERSION,
-            manifest: serde_json::to_string_pretty(&self.manifest).context("the manifest cannot be written")?,
-            sections: vec![(PIECES.into(), phasecast_analyzer::file::encode_pieces(&self.manifest.analysis))],
-        };
+        let phases = self.analysis.container();
+        let readable = Readable { manifest: self.manifest.clone(), analysis: serde_json::from_str(&phases.manifest)? };
+        let manifest = serde_json::to_string_pretty(&readable)?;
+        let container = Container { kind: KIND.into(), version: VERSION, manifest, sections: phases.sections };
         Ok(container.write(path, false)?)
     }
 
@@ -66,14 +71,15 @@ impl Signature {
     pub fn load(path: &Path) -> Result<Signature> {
         let container = Container::read(path, KIND, VERSION)?;
         let damaged = |what: String| TraceError::corrupt(path, 0, what);
-        let mut manifest: Manifest = serde_json::from_str(&container.manifest)
+        let readable: Readable = serde_json::from_str(&container.manifest)
             .map_err(|error| damaged(format!("its manifest cannot be read ({error})")))?;
-        let pieces = container.section(PIECES).ok_or_else(|| damaged("it has no pieces".into()))?;
-        phasecast_analyzer::file::decode_pieces(&mut manifest.analysis, pieces).map_err(damaged)?;
-        if manifest.ranks != manifest.analysis.ranks || manifest.ranks == 0 {
-            return Err(damaged(format!("{} ranks, but phases of {}", manifest.ranks, manifest.analysis.ranks)).into());
+        let phases = Container { manifest: readable.analysis.to_string(), ..container };
+        let analysis = Analysis::from_container(&phases, path)?;
+        let manifest = readable.manifest;
+        if manifest.ranks != analysis.ranks || manifest.command.is_empty() {
+            return Err(damaged(format!("{} ranks, but phases of {}", manifest.ranks, analysis.ranks)).into());
         }
-        Ok(Signature { manifest })
+        Ok(Signature { manifest, analysis })
     }
 }
 

@@ -1,7 +1,9 @@
 //! The subcommands, one file each.
+pub mod analyze;
 pub mod compare;
 pub mod completions;
 pub mod dump;
+pub mod import;
 pub mod inspect;
 pub mod man;
 pub mod report;
@@ -13,9 +15,14 @@ use anyhow::Result;
 /// Runs a subcommand.
 pub fn run(command: Command) -> Result<()> {
     match command {
+        Command::Trace(args) => crate::trace_launch::run(&args).map(drop),
         Command::Stat(args) => stat::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Analyze(args) => analyze::run(&args),
+        Command::Sign(args) => crate::live::run_sign(&args),
+        Command::Predict(args) => crate::live::run_predict(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

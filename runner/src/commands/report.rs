@@ -1,10 +1,12 @@
-//! `phasecast report`: one HTML page to look at, of a prediction.
+//! `phasecast report`: one HTML page to look at, of phases, a signature or a prediction.
+use crate::commands::analyze;
 use crate::exit::Refusal;
-use crate::output;
+use crate::output::{self, percent};
 use anyhow::Result;
 use clap::Args;
-use phasecast_prediction::Prediction;
-use phasecast_prediction::report::Report;
+use phasecast_analyzer::Analysis;
+use phasecast_prediction::report::{Figure, Report, Row, name_of, seconds, timeline};
+use phasecast_prediction::{Prediction, TimelinePiece};
 use phasecast_trace::container::Container;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +35,82 @@ fn read(path: &Path) -> Result<Report> {
         return Err(Refusal::Input(format!("{} cannot be reported: {what}", path.display())).into());
     }
     match Container::kind_of(path).as_deref() {
-        _ => Ok(Report::of_prediction(&Prediction::read(path)?)),
+        Some(_) => Ok(of_analysis(&Analysis::load(path)?)),
+        None => Ok(Report::of_prediction(&Prediction::read(path)?)),
     }
+}
+
+/// The report of an analysis.
+fn of_analysis(analysis: &Analysis) -> Report {
+    let of_run = |s: f64| if analysis.run_time_s > 0.0 { s / analysis.run_time_s } else { 0.0 };
+    let figure = |name: &str, value: String, detail: String| Figure { name: name.into(), value, detail };
+    let relevant = analysis.phases.iter().filter(|phase| phase.relevant).count();
+    let runs = analysis.base_runs_s.iter().map(|s| seconds(*s)).collect::<Vec<_>>().join(", ");
+    let known: f64 = analysis.phases.iter().map(|phase| phase.share).sum();
+    let mut notes = Vec::new();
+    if !analysis.verdict.pays {
+        notes.push(format!("Measuring phases does not pay: {}", analysis.verdict.reason));
+    }
+    let mut facts = vec![
+        ("program".into(), [std::slice::from_ref(&analysis.program), &analysis.args].concat().join(" ")),
+        ("ranks".into(), analysis.ranks.to_string()),
+        ("MPI".into(), analysis.mpi.clone()),
+        ("events".into(), output::count(analysis.events.iter().sum())),
+        ("base runs".into(), runs),
+    ];
+    if let Some(marker) = &analysis.marker {
+        facts.push(("cut at".into(), marker.words.clone()));
+    }
+    Report {
+        kind: format!("analysis ({})", analyze::method_name(analysis)),
+        program: name_of(&analysis.program),
+        facts,
+        figures: vec![
+            figure("Run time", seconds(analysis.run_time_s), format!("{relevant} relevant phases")),
+            figure("Explained", percent(of_run(analysis.explained_s)), "by the occurrences that are planned".into()),
+            figure("To be measured", percent(of_run(analysis.planned_s)), seconds(analysis.planned_s)),
+            figure("Coverage", percent(analysis.coverage), format!("{} remain", seconds(analysis.residual_s))),
+        ],
+        answer: None,
+        notes,
+        phases: analysis
+            .phases
+            .iter()
+            .map(|phase| Row {
+                id: phase.id.0,
+                weight: phase.weight,
+                structure: phase.structure.clone(),
+                base_s: phase.time_s,
+                target_s: None,
+                total_s: None,
+                measured: phase.planned.len() as u64,
+                share: phase.share,
+            })
+            .collect(),
+        rest: [("in no phase".to_string(), analysis.run_time_s * (1.0 - known))]
+            .into_iter()
+            .filter(|(_, s)| *s > 0.0)
+            .collect(),
+        timeline_caption: caption(analysis.pieces.len()),
+        timeline: pieces(analysis),
+    }
+}
+
+fn caption(ranks: usize) -> String {
+    match timeline::shown(ranks).len() {
+        shown if shown < ranks => {
+            format!("The base run; {shown} of its {ranks} ranks, each with the phase that takes the most of a moment.")
+        }
+        _ => "The base run, each moment with the phase that takes the most of it.".into(),
+    }
+}
+
+fn pieces(analysis: &Analysis) -> Vec<TimelinePiece> {
+    let ranks = timeline::shown(analysis.pieces.len());
+    let each = timeline::MOST_PIECES / ranks.len().max(1);
+    let of = |rank: &usize| {
+        let lengths = analysis.pieces[*rank].iter().map(|piece| (piece.phase.0, piece.time.seconds()));
+        timeline::thin(*rank as u32, 0.0, lengths, each)
+    };
+    ranks.iter().flat_map(of).collect()
 }

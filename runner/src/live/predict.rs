@@ -1,18 +1,19 @@
 //! `phasecast predict`: runs the program on this (target) machine under the tracer, only until its phases have been
 //! measured, and adds up time x weight.
+use crate::commands::compare;
 use crate::launch::{Launcher, catch_interrupts};
 use crate::live::observe::{Observation, Outcome};
 use crate::live::sign::scratch_folder;
+use crate::output;
 use crate::signature::{Manifest, Signature, this_machine};
 use crate::trace_launch::traced_command;
 use anyhow::Result;
 use clap::Args;
 use phasecast_analyzer::{Analysis, Estimate, Piece, estimate};
 use phasecast_prediction::{PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
-use phasecast_trace::{Nanos, TraceError};
+use phasecast_trace::Nanos;
 use phasecast_trace::container::write_atomic;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
 /// Confidence of the intervals.
@@ -22,35 +23,35 @@ const TIMELINE: usize = 4000;
 /// Occurrences of a relevant phase that must be seen before a run may be stopped.
 const ENOUGH: u64 = 3;
 
-/// Predict the full run time of a program on this machine.
+/// Predict the full run time of a program on this (target) machine
+///
+/// The program is run under the tracer, only until the share or the precision asked for is reached. It may be another
+/// build than the one that was signed (another MPI, say), with the same input and ranks. A program whose phases do not
+/// come again runs to its end, and the prediction says so.
 #[derive(Args, Debug)]
-#[command(after_long_help = "Example:\n  phasecast predict cg.phc -- ./cg 1000\n\n\
-    The program may be another build than the one that was signed (another MPI), with the same input and ranks.\n\
-    It is run until the share or the precision asked for is reached; a program whose phases do not come again runs\n\
-    to its end, and the prediction says so.")]
 pub struct PredictArgs {
-    /// The signature.
+    /// The signature
     #[arg(value_name = "SIGNATURE")]
     signature: PathBuf,
-    /// Stop when this share of the run lies behind.
+    /// Stop when this share of the run lies behind
     #[arg(long, value_name = "0..1", value_parser = share, default_value = "0.3")]
     share: f64,
-    /// Stop as soon as the interval's half-width is at most this share of the prediction.
+    /// Stop as soon as the interval's half-width is at most this share of the prediction
     #[arg(long, value_name = "0..1", value_parser = share)]
     precision: Option<f64>,
-    /// How to start the program instead of with the mpirun that fits it; {n} stands for the number of ranks.
+    /// How to start the program instead of with the mpirun that fits it; {n} stands for the number of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
-    /// The true run time in seconds, if it is known: the error is printed too.
+    /// The true run time in seconds, if it is known: the error is printed too
     #[arg(long, value_name = "SECONDS")]
     aet: Option<f64>,
-    /// Write the prediction (JSON) to this file.
+    /// Write the prediction (JSON) to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the prediction as one JSON object.
+    /// Print the prediction as one JSON object
     #[arg(long)]
     json: bool,
-    /// The program and its arguments, if they are not those that were signed.
+    /// The program and its arguments, if they are not those that were signed
     #[arg(last = true, value_name = "PROGRAM")]
     command: Vec<String>,
 }
@@ -63,13 +64,13 @@ fn share(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// If the signature cannot be read, or the program fails or cannot be traced.
-pub fn run(args: &PredictArgs) -> Result<ExitCode> {
+pub fn run(args: &PredictArgs) -> Result<()> {
     let begun = Instant::now();
-    if let Some(output) = args.output.as_deref().filter(|o| o.exists()) {
-        return Err(TraceError::Exists { path: output.to_owned() }.into());
+    if let Some(output) = &args.output {
+        output::refuse_existing(output)?;
     }
-    let manifest = Signature::load(&args.signature)?.manifest;
-    let mut prediction = predict(args, &manifest, begun)?;
+    let signature = Signature::load(&args.signature)?;
+    let mut prediction = predict(args, &signature, begun)?;
     if let Some(aet) = args.aet {
         prediction.with_true_time(aet);
     }
@@ -77,16 +78,11 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     if let Some(output) = &args.output {
         write_atomic(output, format!("{text}\n").as_bytes())?;
     }
-    if args.json {
-        println!("{text}");
-    } else {
-        print!("{}", crate::commands::compare::one(&prediction));
-    }
-    Ok(ExitCode::SUCCESS)
+    if args.json { output::json(&prediction) } else { output::words(&compare::one(&prediction)) }
 }
 
-fn predict(args: &PredictArgs, manifest: &Manifest, begun: Instant) -> Result<Prediction> {
-    let analysis = &manifest.analysis;
+fn predict(args: &PredictArgs, signature: &Signature, begun: Instant) -> Result<Prediction> {
+    let Signature { manifest, analysis } = signature;
     let command = if args.command.is_empty() { &manifest.command } else { &args.command };
     catch_interrupts();
     let launcher = Launcher::find(args.launcher.as_deref(), manifest.ranks, Path::new(&command[0]))?;
@@ -222,7 +218,7 @@ fn assemble(
     startup_s: f64,
     wall_s: Option<f64>,
 ) -> Prediction {
-    let analysis = &manifest.analysis;
+    let analysis = observation.analysis();
     let pet_s = wall_s.unwrap_or(startup_s + estimate.total_s + manifest.teardown_s);
     let around = |half: f64| if wall_s.is_some() { [pet_s, pet_s] } else { [(pet_s - half).max(0.0), pet_s + half] };
     let run_half = estimate.run_half_width_s;

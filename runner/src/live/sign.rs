@@ -1,41 +1,43 @@
 //! `phasecast sign --live`: base runs under the tracer, their analysis, and the signature file.
+use crate::commands::analyze;
 use crate::launch::{Launcher, boot_id, catch_interrupts};
+use crate::output;
 use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
 use crate::trace_launch::traced_command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use phasecast_analyzer::{Settings, analyze};
-use phasecast_trace::{Nanos, Trace, TraceError};
+use phasecast_analyzer::Settings;
+use phasecast_trace::{Nanos, Trace};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// Make the signature of a program: trace it on this (base) machine and find its phases.
+/// Make the signature of a program: trace it on this (base) machine and find its phases
+///
+/// The program is run twice under the tracer: the second run tells levels of time from noise, and shows whether the
+/// program does the same each time.
 #[derive(Args, Debug)]
-#[command(after_long_help = "Example:\n  phasecast sign --live -n 4 -o cg.phc -- ./cg 1000\n\n\
-    The program is run twice under the tracer: the second run tells levels of time from noise.")]
 pub struct SignArgs {
-    /// Make a signature without images: on the target the program itself is run until its phases were seen.
+    /// Make a signature without images: on the target the program itself is run until its phases were seen
     #[arg(long, required = true)]
     live: bool,
-    /// Number of ranks.
+    /// Number of ranks
     #[arg(short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     n: u32,
-    /// The signature to write.
+    /// The signature to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How to start the program instead of with the mpirun that fits it; {n} stands for the number of ranks.
+    /// How to start the program instead of with the mpirun that fits it; {n} stands for the number of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
-    /// How to find phases.
-    #[arg(long, value_enum, default_value = "marker")]
+    /// How to find phases
+    #[arg(long, value_enum, default_value_t = crate::cli::MethodArg::Marker)]
     method: crate::cli::MethodArg,
-    /// Base runs.
+    /// Base runs
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     runs: u8,
-    /// Print the analysis as one JSON object.
+    /// Print the analysis as one JSON object
     #[arg(long)]
     json: bool,
-    /// The program and its arguments.
+    /// The program and its arguments
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     command: Vec<String>,
 }
@@ -52,10 +54,8 @@ struct BaseRun {
 ///
 /// # Errors
 /// If the program fails or cannot be traced, or the signature cannot be written.
-pub fn run(args: &SignArgs) -> Result<ExitCode> {
-    if args.output.exists() {
-        return Err(TraceError::Exists { path: args.output.clone() }.into());
-    }
+pub fn run(args: &SignArgs) -> Result<()> {
+    output::refuse_existing(&args.output)?;
     catch_interrupts();
     let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(&args.command[0]))?;
     let scratch = scratch_folder()?;
@@ -69,7 +69,7 @@ pub fn run(args: &SignArgs) -> Result<ExitCode> {
     let mpi = mpi_of(&runs[0].trace);
     let (traces, times): (Vec<Trace>, Vec<[f64; 3]>) =
         runs.into_iter().map(|r| (r.trace, [r.aet_s, r.startup_s, r.teardown_s])).unzip();
-    let analysis = analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
+    let analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
     bar.finish();
     let mean = |which: usize| times.iter().map(|t| t[which]).sum::<f64>() / times.len() as f64;
     let manifest = Manifest {
@@ -81,21 +81,18 @@ pub fn run(args: &SignArgs) -> Result<ExitCode> {
         aet_s: times.iter().map(|t| t[0]).collect(),
         startup_s: mean(1),
         teardown_s: mean(2),
-        analysis,
     };
-    let signature = Signature { manifest };
+    let signature = Signature { manifest, analysis };
     signature.save(&args.output)?;
-    let analysis = &signature.manifest.analysis;
+    let analysis = &signature.analysis;
     if args.json {
-        let mut object = crate::commands::analyze::json(analysis);
+        let mut object = analyze::json(analysis);
         object["signature"] = serde_json::json!({ "file": args.output, "version": VERSION, "kind": "live" });
         object["aet_s"] = serde_json::json!(signature.manifest.aet_s);
-        println!("{object}");
-    } else {
-        print!("{}", crate::commands::analyze::table(analysis));
-        println!("{} written. Predict with: phasecast predict {0}", args.output.display());
+        return output::json(&object);
     }
-    Ok(ExitCode::SUCCESS)
+    let name = args.output.display();
+    output::words(&format!("{}\n{name} written. Predict with: phasecast predict {name}\n", analyze::table(analysis)))
 }
 
 /// A folder for traces that are needed only for now. In the working folder, because the ranks must all reach it.

@@ -3,7 +3,8 @@
 //! A piece runs from the exit of the event before it to the exit of its last event (DESIGN, section 8). Event counts
 //! carry over from the base run because the stream of completed communications is the same (ANALYZER, point 1); the
 //! hash of each piece's symbols is compared to see that it is.
-use phasecast_analyzer::{Analysis, SegmentHasher};
+use phasecast_analyzer::Analysis;
+use phasecast_analyzer::symbol::{SegmentHasher, Symbols};
 use phasecast_trace::{Event, Nanos, Rank};
 
 /// Where the stream first left that of the base run.
@@ -28,7 +29,7 @@ pub struct Tracker<'a> {
     piece_start: u64,
     boundary: Nanos,
     started: Nanos,
-    hasher: SegmentHasher<'a>,
+    hasher: SegmentHasher,
     /// Pieces whose symbols differ from the base's.
     pub strange: usize,
     /// The first of them.
@@ -50,7 +51,7 @@ impl<'a> Tracker<'a> {
             piece_start: 0,
             boundary: started,
             started,
-            hasher: SegmentHasher::new(analysis),
+            hasher: SegmentHasher::new(&Symbols::new(&analysis.volume_classes)),
             strange: 0,
             divergence: None,
             base_total: pieces.iter().map(|p| p.time.0).sum(),
