@@ -15,13 +15,14 @@ pub type Counts = BTreeMap<String, u64>;
 
 /// Procedures that only this rank's MPI library hears of: a tracer need not record them, as no time passes in them that
 /// depends on another rank. If it does record them, it must record each call.
-pub const LOCAL: [&str; 24] = [
+pub const LOCAL: [&str; 25] = [
     "MPI_Buffer_attach",
     "MPI_Buffer_detach",
     "MPI_Cart_shift",
     "MPI_Comm_group",
     "MPI_Comm_rank",
     "MPI_Comm_size",
+    "MPI_File_delete",
     "MPI_File_get_position",
     "MPI_File_get_size",
     "MPI_File_seek",
