@@ -155,7 +155,7 @@ impl Took<'_> {
                 let handle = unsafe { handle_at(self.thread.layout, at) };
                 comms::define_like(handle, known.comm);
             }
-            What::Recv if known.peer != PEER_PROC_NULL => {
+            What::Recv | What::Exchange if known.peer != PEER_PROC_NULL => {
                 // SAFETY: the caller's.
                 let status = unsafe { arrived(self.thread.layout, status) };
                 let mut flags = if known.persistent { Flags::PERSISTENT } else { Flags::default() };
@@ -164,16 +164,20 @@ impl Took<'_> {
                 }
                 let comm = known.comm.local;
                 self.comm.get_or_insert(comm);
-                let shape = if status.cancelled {
+                let from = known.comm.peer(status.source, self.thread.layout);
+                let source = if known.peer >= 0 { known.peer } else { from };
+                let tag = if known.tag >= 0 { known.tag } else { status.tag };
+                let told = known.what == What::Recv || (source, tag) == (from, status.tag);
+                let bytes = if told { status.bytes } else { known.bytes };
+                let shape = if status.cancelled && told {
                     part(PartKind::Recv, flags.with(Flags::CANCELLED), known.peer, known.tag, 0, comm)
                 } else {
-                    self.bytes += status.bytes;
-                    let source = known.comm.peer(status.source, self.thread.layout);
-                    part(PartKind::Recv, flags, source, status.tag, status.bytes, comm)
+                    self.bytes += bytes;
+                    part(PartKind::Recv, flags, source, tag, bytes, comm)
                 };
                 self.thread.parts.push(shape);
             }
-            What::Recv | What::Send | What::Collective => {}
+            What::Recv | What::Exchange | What::Send | What::Collective => {}
         }
     }
 }

@@ -50,7 +50,9 @@ unsafe fn wrap<const P: usize, const N: usize>(
     }
     let slot = slot();
     let Some(_inside) = slot.enter() else { return call(function, args) };
-    if let Class::Other | Class::DatatypeConstructor = plan.class {
+    if let Class::Other | Class::DatatypeConstructor = plan.class
+        && !plan.recorded()
+    {
         return call(function, args);
     }
     let thread = match slot.thread.get() {

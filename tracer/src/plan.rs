@@ -202,16 +202,24 @@ const fn plan(index: usize, next: u16) -> Plan {
         }
         i += 1;
     }
+    // The standard's data take the buffer of `MPI_Precv_init` for one that is read.
+    if plan.source != NONE && plan.dest == NONE && plan.recv.buffer == u8::MAX {
+        plan.recv = plan.send;
+    }
     plan
 }
 
-/// Recorded is what communicates, completes, waits or makes what communicates; not what asks or sets something locally.
+/// Recorded is what communicates, completes, waits, makes what communicates or may be polled; not what asks or sets
+/// something locally.
 const fn recorded(procedure: &Procedure) -> bool {
     match procedure.class {
+        Class::Other if first(procedure.params, Kind::Request, 0) != NONE => true,
         Class::Other | Class::DatatypeConstructor | Class::DatatypeFree => false,
         Class::CommConstructor { .. } => !is(procedure.name, "MPI_Comm_get_parent"),
         Class::Rma { step: RmaStep::Other, .. } => false,
-        Class::Io { step: IoStep::Other, collective, .. } => collective || is(procedure.name, "MPI_File_sync"),
+        Class::Io { step: IoStep::Other, collective, .. } => {
+            collective || first(procedure.params, Kind::File, 0) == NONE
+        }
         _ => true,
     }
 }

@@ -230,9 +230,11 @@ pub unsafe fn posted(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     if plan.source != NONE {
         let peer = comm.peer(args[plan.source] as i32, layout);
         let tag = tag(layout, args[plan.recv_tag]);
-        let what = What::Recv;
+        // SAFETY: the caller's.
+        let bytes = unsafe { side_bytes(thread, plan, &plan.recv, args) };
+        let what = if plan.dest == NONE { What::Recv } else { What::Exchange };
         if persistent || peer != PEER_PROC_NULL {
-            tracked = Some(Tracked { what, persistent, active: !persistent, peer, tag, bytes: 0, comm, serial: 0 });
+            tracked = Some(Tracked { what, persistent, active: !persistent, peer, tag, bytes, comm, serial: 0 });
         }
         if args[plan.source] as i32 == layout.any_source {
             flags = flags.with(Flags::WILDCARD);
@@ -252,10 +254,8 @@ pub unsafe fn posted(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         }
         call.shape(if persistent { Class::Post } else { Class::Send }, flags, peer, tag, bytes, comm.local)
     } else {
-        // SAFETY: the caller's.
-        let bytes = unsafe { side_bytes(thread, plan, &plan.recv, args) };
-        let peer = comm.peer(args[plan.source] as i32, layout);
-        call.shape(Class::Post, flags, peer, tag(layout, args[plan.recv_tag]), bytes, comm.local)
+        let (peer, tag, bytes) = tracked.map_or((PEER_PROC_NULL, TAG_ANY, 0), |t| (t.peer, t.tag, t.bytes));
+        call.shape(Class::Post, flags, peer, tag, bytes, comm.local)
     };
     REQUESTS.with(|table| match tracked {
         Some(tracked) => table.insert(request, tracked),
@@ -285,16 +285,17 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
         let kind = match known.what {
             What::Send => PartKind::Send,
             What::Collective => PartKind::Collective,
-            What::Recv | What::NewComm(_) => {
+            What::Recv | What::Exchange | What::NewComm(_) => {
                 if known.peer == PEER_ANY {
                     flags = flags.with(Flags::WILDCARD);
                 }
                 PartKind::Post
             }
         };
-        bytes += known.bytes;
+        let sent = if kind == PartKind::Post { 0 } else { known.bytes };
+        bytes += sent;
         comm = known.comm.local;
-        thread.parts.push(part(kind, flags, known.peer, known.tag, known.bytes, comm));
+        thread.parts.push(part(kind, flags, known.peer, known.tag, sent, comm));
     }
     thread.record_parts(call, &call.shape(Class::Start, Flags::PERSISTENT, PEER_NONE, TAG_NONE, bytes, comm));
 }

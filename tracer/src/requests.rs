@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Orderi
 pub enum What {
     /// A receive.
     Recv,
+    /// The receive of a nonblocking send-receive; some libraries leave its status as it was.
+    Exchange,
     /// A persistent send.
     Send,
     /// A persistent collective.
@@ -33,7 +35,7 @@ pub struct Tracked {
     pub peer: i32,
     /// Tag, as in a trace.
     pub tag: i32,
-    /// Bytes of a send or collective.
+    /// Bytes of a send or collective, or of the buffer of an exchange.
     pub bytes: u64,
     /// Its communicator.
     pub comm: &'static Comm,
