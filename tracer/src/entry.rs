@@ -7,7 +7,7 @@ use crate::plan::PLANS;
 use crate::record::Call;
 use crate::slot::slot;
 use crate::{collective, completion, hide, life, real, record};
-use phasecast_abi::{Class, Timing};
+use phasecast_abi::Class;
 use std::mem::transmute;
 
 /// A pair of exported symbols.
@@ -20,39 +20,78 @@ pub struct Export {
     pub resolver: extern "C" fn() -> usize,
 }
 
+/// The ways that a call can go. Numbers rather than an enum: the compiler drops the ways that a procedure does not go
+/// before it generates code for them, which for hundreds of procedures is minutes.
+mod way {
+    use crate::plan::Plan;
+    use phasecast_abi::{Class, Timing};
+
+    pub const INIT: u8 = 0;
+    pub const PASS: u8 = 1;
+    pub const SEND: u8 = 2;
+    pub const RECV: u8 = 3;
+    pub const POST: u8 = 4;
+    pub const COMPLETE: u8 = 5;
+    pub const START: u8 = 6;
+    pub const COLLECTIVE: u8 = 7;
+    pub const MATCH: u8 = 8;
+    pub const COMM: u8 = 9;
+    pub const FINALIZE: u8 = 10;
+    pub const PCONTROL: u8 = 11;
+    pub const ABORT: u8 = 12;
+    pub const OTHER: u8 = 13;
+
+    /// The way of a procedure.
+    pub const fn of(plan: &Plan) -> u8 {
+        match plan.class {
+            Class::Init | Class::SessionInit => INIT,
+            Class::DatatypeFree => OTHER,
+            _ if !plan.recorded() => PASS,
+            Class::Send { timing: Timing::Blocking, .. } => SEND,
+            Class::Recv { timing: Timing::Blocking } | Class::SendRecv { timing: Timing::Blocking, .. } => RECV,
+            Class::Send { .. } | Class::Recv { .. } | Class::SendRecv { .. } => POST,
+            Class::Completion { .. } => COMPLETE,
+            Class::Start { .. } => START,
+            Class::Collective { .. } => COLLECTIVE,
+            Class::Probe { .. } | Class::MatchedRecv { .. } => MATCH,
+            Class::CommConstructor { .. } => COMM,
+            Class::Finalize | Class::SessionFinalize => FINALIZE,
+            Class::Pcontrol => PCONTROL,
+            Class::Abort => ABORT,
+            _ => OTHER,
+        }
+    }
+}
+
 /// What is done with a call of a procedure: `call` calls a function with such arguments.
 ///
 /// # Safety
 /// `args` are the arguments of procedure `P` as the program passed them.
 #[inline(always)]
 unsafe fn wrap<const P: usize, const N: usize>(
-    mut args: [usize; N],
+    args: [usize; N],
     site: usize,
     call: impl Fn(usize, [usize; N]) -> usize,
 ) -> usize {
     let plan = &PLANS[P];
     let function = real::function(P);
-    match plan.class {
-        Class::Init | Class::SessionInit => return life::init(plan, site, || call(function, args)),
-        Class::Abort => life::abort(site, args[1] as i32),
-        _ => {}
+    if const { way::of(&PLANS[P]) == way::INIT } {
+        return life::init(plan, site, &mut || call(function, args));
+    }
+    if const { way::of(&PLANS[P]) == way::ABORT } {
+        life::abort(site, args[1] as i32);
     }
     if !life::on() {
         let rc = call(function, args);
-        if let Class::CommConstructor { parent: None, child, .. } = plan.class
-            && plan.recorded()
-            && !record::failed(rc)
-        {
-            // SAFETY: the program's variable with the new communicator.
-            unsafe { life::first_of_session(args[child as usize]) };
+        if const { way::of(&PLANS[P]) == way::COMM } && !record::failed(rc) {
+            // SAFETY: these are the arguments of the procedure.
+            unsafe { life::first_of_session(plan, &args) };
         }
         return rc;
     }
     let slot = slot();
     let Some(_inside) = slot.enter() else { return call(function, args) };
-    if let Class::Other | Class::DatatypeConstructor = plan.class
-        && !plan.recorded()
-    {
+    if const { way::of(&PLANS[P]) == way::PASS } {
         return call(function, args);
     }
     let thread = match slot.thread.get() {
@@ -64,41 +103,44 @@ unsafe fn wrap<const P: usize, const N: usize>(
     let mut now = Call::new(plan, site);
     // SAFETY: the arguments are those of the procedure that the plan is of.
     unsafe {
-        match plan.class {
-            Class::Send { timing: Timing::Blocking, .. } => {
+        match const { way::of(&PLANS[P]) } {
+            way::SEND => {
                 let rc = now.time(|| call(function, args));
                 record::send(thread, &now, &args, rc);
                 rc
             }
-            Class::Recv { timing: Timing::Blocking } | Class::SendRecv { timing: Timing::Blocking, .. } => {
+            way::RECV => {
+                let mut args = args;
                 let mut own = record::OwnStatus::default();
                 own.lend(thread, plan, &mut args);
                 let rc = now.time(|| call(function, args));
                 record::received(thread, &now, &args, rc);
                 rc
             }
-            Class::Send { .. } | Class::Recv { .. } | Class::SendRecv { .. } => {
+            way::POST => {
                 let rc = now.time(|| call(function, args));
                 record::posted(thread, &now, &args, rc);
                 rc
             }
-            Class::Completion { .. } => {
+            way::COMPLETE => {
+                let mut args = args;
                 let waiting = completion::before(thread, plan, &mut args);
                 let rc = now.time(|| call(function, args));
                 completion::after(thread, &now, &args, rc, waiting);
                 rc
             }
-            Class::Start { all } => {
+            way::START => {
                 let rc = now.time(|| call(function, args));
-                record::started(thread, &now, &args, rc, all);
+                record::started(thread, &now, &args, rc);
                 rc
             }
-            Class::Collective { .. } => {
+            way::COLLECTIVE => {
                 let rc = now.time(|| call(function, args));
                 collective::record(thread, &now, &args, rc);
                 rc
             }
-            Class::Probe { .. } | Class::MatchedRecv { .. } => {
+            way::MATCH => {
+                let mut args = args;
                 let mut own = record::OwnStatus::default();
                 own.lend(thread, plan, &mut args);
                 let noted = record::before_matched(thread, plan, &args);
@@ -106,18 +148,18 @@ unsafe fn wrap<const P: usize, const N: usize>(
                 record::matched(thread, &now, &args, rc, noted);
                 rc
             }
-            Class::CommConstructor { .. } => {
+            way::COMM => {
                 record::before_constructor(thread, plan, &args);
                 let rc = now.time(|| call(function, args));
                 record::constructed(thread, &now, &args, rc);
                 rc
             }
-            Class::Finalize | Class::SessionFinalize => {
+            way::FINALIZE => {
                 let rc = now.time(|| call(function, args));
                 life::finalized(thread, &now, rc);
                 rc
             }
-            Class::Pcontrol => {
+            way::PCONTROL => {
                 let rc = now.time(|| call(function, args));
                 life::pcontrol(thread, &now, args[0] as i32);
                 rc

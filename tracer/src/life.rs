@@ -105,7 +105,7 @@ static CONSTRUCT: extern "C" fn() = construct;
 static DESTRUCT: extern "C" fn() = destruct;
 
 /// `MPI_Init` and its kin: recording begins when the real one has returned.
-pub fn init(plan: &'static Plan, site: usize, call: impl FnOnce() -> usize) -> usize {
+pub fn init(plan: &'static Plan, site: usize, call: &mut dyn FnMut() -> usize) -> usize {
     let slot = slot();
     let Some(_inside) = slot.enter() else { return call() };
     let enter = clock::raw();
@@ -137,14 +137,16 @@ pub fn init(plan: &'static Plan, site: usize, call: impl FnOnce() -> usize) -> u
 /// A communicator made from a group while nothing is recorded: the first one of a session stands for the world.
 ///
 /// # Safety
-/// Its handle stands at `at`.
-pub unsafe fn first_of_session(at: usize) {
-    if let Some(library) = library()
+/// `args` are those of the procedure.
+#[cold]
+pub unsafe fn first_of_session(plan: &Plan, args: &[usize]) {
+    if let Does::CommConstructor { parent: None, child, .. } = plan.class
+        && let Some(library) = library()
         && SESSIONS.load(Relaxed) > 0
         && !BEGUN.load(Relaxed)
     {
         // SAFETY: the caller's.
-        begin(unsafe { handle_at(library.abi.layout(), at) }, None);
+        begin(unsafe { handle_at(library.abi.layout(), args[child as usize]) }, None);
     }
 }
 

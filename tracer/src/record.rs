@@ -268,11 +268,12 @@ pub unsafe fn posted(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
 ///
 /// # Safety
 /// `args` are those of `MPI_Start` or `MPI_Startall`.
-pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usize, all: bool) {
+pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usize) {
     if failed(rc) {
         return call.failed(thread);
     }
     let layout = thread.layout;
+    let all = matches!(call.plan.class, Does::Start { all: true });
     let (count, at) = if all { (args[0] as i32, args[1]) } else { (1, args[0]) };
     let mut bytes = 0u64;
     let mut comm = 0;
