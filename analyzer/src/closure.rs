@@ -110,7 +110,9 @@ impl Closer<'_, '_> {
                 }
                 return Ok(());
             }
-            self.take(rank)?;
+            if !self.take(rank)? {
+                return Ok(());
+            }
         }
     }
 

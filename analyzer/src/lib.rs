@@ -10,6 +10,7 @@ pub mod candidates;
 pub mod closure;
 pub mod error;
 pub mod estimate;
+pub mod estimate;
 pub mod file;
 pub mod levels;
 pub mod marker;
@@ -28,6 +29,7 @@ pub mod volume;
 pub mod words;
 
 pub use error::AnalyzeError;
+pub use estimate::{Estimate, Estimator, PhaseEstimate, estimate};
 pub use estimate::{Estimate, estimate};
 pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
 pub use symbol::{SegmentHasher, Symbols};

@@ -123,6 +123,7 @@ enum Supply<'a> {
 pub struct Feed<'a> {
     supply: Supply<'a>,
     lanes: Vec<(Vec<Item>, usize)>,
+    ended: Vec<bool>,
     taken: u64,
 }
 
@@ -153,6 +154,9 @@ impl Feed<'_> {
     }
 
     fn refill(&mut self, rank: usize) -> Result<Option<Item>, AnalyzeError> {
+        if self.ended[rank] {
+            return Ok(None);
+        }
         let block = match &mut self.supply {
             Supply::Inline(items) => items[rank].block()?,
             Supply::Ahead { requests, blocks } => {
@@ -163,6 +167,7 @@ impl Feed<'_> {
                 block
             }
         };
+        self.ended[rank] = block.is_empty();
         self.lanes[rank] = (block, 0);
         Ok(self.lanes[rank].0.first().copied())
     }
@@ -179,9 +184,10 @@ pub fn with_feed<R>(
 ) -> Result<R, AnalyzeError> {
     let ranks = trace.size() as usize;
     let lanes = vec![(Vec::new(), 0); ranks];
+    let ended = vec![false; ranks];
     let items = trace.ranks().map(|rank| Items::new(trace, rank));
     if threads <= 1 {
-        return body(&mut Feed { supply: Supply::Inline(items.collect()), lanes, taken: 0 });
+        return body(&mut Feed { supply: Supply::Inline(items.collect()), lanes, ended, taken: 0 });
     }
     let (requests, wanted) = crossbeam_channel::unbounded::<usize>();
     let mut blocks = Vec::with_capacity(ranks);
@@ -208,6 +214,6 @@ pub fn with_feed<R>(
             });
         }
         drop(wanted);
-        body(&mut Feed { supply: Supply::Ahead { requests, blocks }, lanes, taken: 0 })
+        body(&mut Feed { supply: Supply::Ahead { requests, blocks }, lanes, ended, taken: 0 })
     })
 }
