@@ -1,7 +1,7 @@
 //! Prints the phases of traces: `cargo run --release --example analyze -- [--pbb] TRACE [TRACE2]`. With `--live`, the
 //! last trace is the target: it is predicted from its first 30 %.
-use phasecast_analyzer::{Estimator, Method, Settings, analyze};
-use phasecast_trace::{Rank, Trace};
+use phasecast_analyzer::{Method, Settings, analyze, estimate};
+use phasecast_trace::{Nanos, Trace};
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,32 +40,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     if let Some(target) = target {
-        let mut estimator = Estimator::new(&analysis)?;
+        let mut measured: Vec<Vec<Option<Nanos>>> = Vec::new();
         for rank in target.ranks() {
             let pieces = &analysis.pieces[rank.index()];
             let (start, end) = target.span(rank);
             let limit = start.0 + (end.0 - start.0) * 3 / 10;
             let (mut at, mut events, mut before) = (0, 0, start);
-            let mut seen = Vec::new();
+            let mut seen = vec![None; pieces.len()];
             target.for_each_event(rank, |event| {
                 events += 1;
                 if pieces.get(at).is_some_and(|p| p.end == events) {
                     if event.exit.0 <= limit && at + 1 < pieces.len() {
-                        seen.push((at, event.exit.since(before)));
+                        seen[at] = Some(event.exit.since(before));
                     }
                     (at, before) = (at + 1, event.exit);
                 }
             })?;
-            for (at, time) in seen {
-                estimator.observe(Rank(rank.0), at, time)?;
-            }
+            measured.push(seen);
         }
-        let estimate = estimator.estimate(0.95);
+        let estimate = estimate(&analysis, &measured, 0.95);
         let truth = target.run_time().seconds();
         println!(
-            "  live 30 %: PET {:.4} s +- {:.4} (another run +- {:.4}), AET {:.4} s, error {:+.2} %, covered {:.1} %, residual {:.2} s",
-            estimate.total_s, estimate.half_width_s, estimate.run_half_width_s, truth,
-            100.0 * (estimate.total_s / truth - 1.0), 100.0 * estimate.covered, estimate.residual_s
+            "  live 30 %: PET {:.4} s +- {:.4} (another run +- {:.4}), AET {:.4} s, error {:+.2} %, covered {:.1} %, unseen {:.2} s",
+            estimate.total_s,
+            estimate.half_width_s,
+            estimate.run_half_width_s,
+            truth,
+            100.0 * (estimate.total_s / truth - 1.0),
+            100.0 * estimate.coverage,
+            estimate.unmeasured_s
         );
     }
     Ok(())

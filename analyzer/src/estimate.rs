@@ -1,390 +1,245 @@
-//! The estimate of a run on a target from the pieces that were measured there: for live prediction a prefix of the
-//! run, for restarted signatures the planned occurrences.
+//! From the pieces measured on the target to the time of the whole run, with an interval (seed 004, section on the
+//! signature's execution; ANALYZER, "The algorithm that came out").
 //!
-//! For each rank and phase, with S the measured occurrences and U the others,
-//! `total = sum_S(target) + |U| mean_S(target) (1 + beta (mean_U(base) / mean_S(base) - 1))`, where
-//! `beta = 2 r / (1 + r)` and r is the correlation of the two base runs over the occurrences (0 with one run): what the
-//! base runs agree on is believed, noise is not. Phases not seen yet and one-offs take their base time x the ratio of
-//! target to base over what was seen. The interval is the larger of Student's t over blocks of the run (neighbouring
-//! occurrences correlate) and of what the same sample would have erred on the base runs, joined with 15 % of the time
-//! in phases not seen.
-use crate::error::AnalyzeError;
+//! For each rank and phase with n occurrences, of which S were measured and U were not,
+//! ```text
+//! time(phase) = sum_S(target) + |U| mean_S(target) (1 + beta (mean_U(base) - mean_S(base)) / mean_S(base))
+//! ```
+//! beta = 2 r / (1 + r) is the reliability of the mean of two base runs whose occurrences correlate by r (Spearman and
+//! Brown); it is 0 with one base run. What was never seen takes its base time, scaled by the ratio of what was.
 use crate::model::{Analysis, Piece};
-use phasecast_trace::{Nanos, PhaseId, Rank};
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use phasecast_trace::Nanos;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Stretches of equal length into which a run is divided to see how the target's pace varies.
-const BINS: usize = 64;
-/// The most blocks of which the variation is taken.
+/// Share of the time that was scaled, not measured, which counts as its uncertainty.
+const REST: f64 = 0.15;
+/// Run time's coefficient of variation where little is known of the machine, and how many runs that knowledge is worth.
+const PRIOR: (f64, f64) = (0.03, 4.0);
+/// Occurrences are joined into at most so many blocks: neighbours correlate, blocks much less.
 const BLOCKS: usize = 10;
-/// The error of phases not seen, as a share of their time.
-const UNSEEN: f64 = 0.15;
-/// The variation of run times that is assumed of a machine: the median of 24 programs.
-const ASSUMED_CV: f64 = 0.03;
-/// How many degrees of freedom that assumption is worth beside measured base runs.
-const ASSUMED_WEIGHT: f64 = 2.0;
+/// An occurrence's relative scatter where fewer than four were measured.
+const FEW: f64 = 0.05;
 
-/// What is known of a phase on the target.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A phase on the target.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseEstimate {
-    /// The phase.
-    pub id: PhaseId,
-    /// Its occurrences in the whole run.
-    pub weight: u64,
     /// Occurrences measured on the slowest rank.
     pub measured: u64,
-    /// Mean time on the base in seconds, on the slowest rank.
-    pub base_s: f64,
-    /// Mean time of the measured ones in seconds.
-    pub target_s: Option<f64>,
-    /// Time of all occurrences in seconds, measured or estimated.
+    /// Their mean time in seconds.
+    pub mean_s: Option<f64>,
+    /// Time of all occurrences in seconds.
     pub total_s: f64,
 }
 
-/// An estimated run.
+/// The run on the target, from the start of its processes to their end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// The rank with the longest predicted run.
-    pub rank: Rank,
-    /// Its predicted run in seconds, from the start of its process to its end.
+    /// Time of the slowest rank in seconds.
     pub total_s: f64,
-    /// Every rank's.
-    pub totals_s: Vec<f64>,
-    /// Time of that rank's measured pieces on the target in seconds.
-    pub measured_s: f64,
-    /// The same pieces on the base, as a share of the base run.
-    pub covered: f64,
-    /// Time in phases not seen and one-offs not measured in seconds.
-    pub residual_s: f64,
-    /// Half-width for the mean of many runs in seconds, at the confidence asked for.
+    /// Half-width of the interval for the mean of many runs, in seconds.
     pub half_width_s: f64,
-    /// Half-width for another single run in seconds.
+    /// Half-width of the interval for another run, in seconds.
     pub run_half_width_s: f64,
-    /// Part of the half-width: sampling of the phases seen.
+    /// Sampling error in seconds.
     pub sampling_s: f64,
-    /// Part of the half-width: phases not seen.
-    pub unmeasured_s: f64,
-    /// Part of the half-width of another run: noise of the machine.
+    /// Uncertainty of what was never seen, in seconds.
+    pub rest_s: f64,
+    /// Noise of the machine from run to run (two standard deviations), in seconds.
     pub machine_s: f64,
-    /// Whether the noise is assumed (one base run) rather than measured.
-    pub noise_assumed: bool,
-    /// The phases.
+    /// Time of phases of which no occurrence was measured, in seconds.
+    pub unmeasured_s: f64,
+    /// Share of the base run's time that was measured.
+    pub coverage: f64,
+    /// The phases, by id.
     pub phases: Vec<PhaseEstimate>,
 }
 
-/// Sums over occurrences of one phase on one rank, in seconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    count: f64,
-    target: f64,
-    /// First and second base run, and their mean.
-    a: f64,
-    b: f64,
+/// One occurrence of a phase on one rank.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
     base: f64,
+    again: Option<f64>,
+    target: Option<f64>,
 }
 
-impl Sums {
-    fn add(&mut self, piece: &Piece, target: f64) {
-        let (a, b, base) = base(piece);
-        self.count += 1.0;
-        self.target += target;
-        self.a += a;
-        self.b += b;
-        self.base += base;
+impl Sample {
+    /// The base time: the mean of the base runs.
+    fn profile(&self) -> f64 {
+        self.again.map_or(self.base, |again| 0.5 * (self.base + again))
     }
 }
 
-fn base(piece: &Piece) -> (f64, f64, f64) {
-    let a = piece.time.seconds();
-    let b = piece.again.map_or(a, Nanos::seconds);
-    (a, b, (a + b) / 2.0)
+/// What a rank's run adds up to.
+#[derive(Clone, Debug, Default)]
+struct RankEstimate {
+    total: f64,
+    variance: f64,
+    freedom: f64,
+    unseen: f64,
+    measured_base: f64,
+    base: f64,
+    phases: Vec<PhaseEstimate>,
 }
 
-/// One rank: sums of all its occurrences and of those measured.
-struct Lane {
-    all: Vec<Sums>,
-    seen: Vec<Sums>,
-    beta: Vec<f64>,
-    /// For each stretch of the run: target time of measured pieces, and what their phases take on the base.
-    bins: Vec<(f64, f64)>,
-    bin_s: f64,
-    starts_s: Vec<f32>,
-    observed: Vec<bool>,
+/// Estimates the run from `measured`: for each rank the times of its pieces, in the order of
+/// [`Analysis::pieces`], as far as they are known. `confidence` is the level of the interval, 0 to 1.
+pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence: f64) -> Estimate {
+    let known = |rank: usize, at: usize| measured.get(rank)?.get(at).copied().flatten().map(Nanos::seconds);
+    let ranks: Vec<RankEstimate> = analysis
+        .pieces
+        .iter()
+        .enumerate()
+        .map(|(rank, pieces)| rank_estimate(analysis.phases.len(), &samples(pieces, |at| known(rank, at))))
+        .collect();
+    let slowest = (0..ranks.len()).max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total)).unwrap_or(0);
+    let rank = ranks.get(slowest).cloned().unwrap_or_default();
+    let tail = 0.5 + 0.5 * confidence.clamp(0.0, 0.999);
+    let quantile = StudentsT::new(0.0, 1.0, rank.freedom.max(1.0)).map_or(2.0, |t| t.inverse_cdf(tail));
+    let replayed = analysis.pieces.get(slowest).map_or(0.0, |pieces| replay(pieces, |at| known(slowest, at), &rank));
+    let sampling_s = (quantile * rank.variance.sqrt()).max(replayed);
+    let rest_s = REST * rank.unseen;
+    let half_width_s = sampling_s.hypot(rest_s);
+    let machine_s = 2.0 * variation(&analysis.base_runs_s) * rank.total;
+    Estimate {
+        total_s: rank.total,
+        half_width_s,
+        run_half_width_s: half_width_s + machine_s,
+        sampling_s,
+        rest_s,
+        machine_s,
+        unmeasured_s: rank.unseen,
+        coverage: if rank.base > 0.0 { rank.measured_base / rank.base } else { 0.0 },
+        phases: rank.phases,
+    }
 }
 
-/// Takes in measured pieces one by one; an estimate costs a pass over the phases, not the pieces.
-pub struct Estimator<'a> {
-    analysis: &'a Analysis,
-    lanes: Vec<Lane>,
+fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -> Vec<(usize, Sample)> {
+    let sample = |(at, piece): (usize, &Piece)| {
+        let again = piece.again.map(Nanos::seconds);
+        (piece.phase.index(), Sample { base: piece.time.seconds(), again, target: target(at) })
+    };
+    pieces.iter().enumerate().map(sample).collect()
 }
 
-impl<'a> Estimator<'a> {
-    /// An estimator that has seen nothing of the target yet.
-    ///
-    /// # Errors
-    /// If the analysis has no pieces.
-    pub fn new(analysis: &'a Analysis) -> Result<Estimator<'a>, AnalyzeError> {
-        if analysis.pieces.is_empty() || analysis.pieces.iter().any(Vec::is_empty) {
-            let what = "this analysis has no pieces (too many events for --method pbb), so that no run can be followed \
-                        by it: analyse with --method marker";
-            return Err(AnalyzeError::Pieces { what: what.into() });
+fn rank_estimate(phases: usize, samples: &[(usize, Sample)]) -> RankEstimate {
+    let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
+    for (phase, sample) in samples {
+        if let Some(list) = by_phase.get_mut(*phase) {
+            list.push(*sample);
         }
-        let phases = analysis.phases.len();
-        let lanes = analysis.pieces.iter().map(|pieces| Lane::new(pieces, phases)).collect();
-        Ok(Estimator { analysis, lanes })
     }
-
-    /// A piece of a rank took so long on the target. The first measurement of a piece counts.
-    ///
-    /// # Errors
-    /// If there is no such piece.
-    pub fn observe(&mut self, rank: Rank, piece: usize, time: Nanos) -> Result<(), AnalyzeError> {
-        let known = self.analysis.pieces.get(rank.index()).and_then(|pieces| pieces.get(piece));
-        let (Some(known), Some(lane)) = (known, self.lanes.get_mut(rank.index())) else {
-            return Err(AnalyzeError::Pieces { what: format!("the analysis has no piece {piece} of rank {rank}") });
-        };
-        if std::mem::replace(&mut lane.observed[piece], true) {
-            return Ok(());
+    let ratio = progress_ratio(&by_phase);
+    let mut out = RankEstimate { freedom: f64::INFINITY, ..RankEstimate::default() };
+    for list in &by_phase {
+        let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = list.iter().partition(|s| s.target.is_some());
+        let sum = |list: &[&Sample], of: fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
+        let base = sum(&seen, Sample::profile) + sum(&unseen, Sample::profile);
+        out.base += base;
+        if seen.is_empty() {
+            let total = ratio * base;
+            out.unseen += total;
+            out.total += total;
+            out.phases.push(PhaseEstimate { measured: 0, mean_s: None, total_s: total });
+            continue;
         }
-        let (phase, seconds) = (known.phase.index(), time.seconds());
-        lane.seen[phase].add(known, seconds);
-        let bin = ((f64::from(lane.starts_s[piece]) / lane.bin_s) as usize).min(BINS - 1);
-        let expected = lane.all[phase].base / lane.all[phase].count;
-        lane.bins[bin].0 += seconds;
-        lane.bins[bin].1 += expected;
-        Ok(())
-    }
-
-    /// The estimate from what was observed; `confidence` is the level of its intervals, 0 to 1.
-    pub fn estimate(&self, confidence: f64) -> Estimate {
-        let ratio = self.ratio();
-        let totals: Vec<f64> = self.lanes.iter().map(|lane| lane.total(lane.ratio().unwrap_or(ratio)).0).collect();
-        let rank = (0..totals.len()).fold(0, |best, r| if totals[r] > totals[best] { r } else { best });
-        let lane = &self.lanes[rank];
-        let own = lane.ratio().unwrap_or(ratio);
-        let (total_s, residual_s) = lane.total(own);
-        let level = confidence.clamp(0.5, 0.999);
-        let measured_s: f64 = lane.seen.iter().map(|s| s.target).sum();
-        let open_s = (total_s - measured_s - residual_s).max(0.0);
-        let blocks_s = lane.pace_error(level, own) * open_s;
-        let replay_s = lane.replay_error(self.analysis.base_runs_s.len() > 1) * total_s;
-        let sampling_s = blocks_s.max(replay_s);
-        let unmeasured_s = UNSEEN * residual_s;
-        let half_width_s = sampling_s.hypot(unmeasured_s);
-        let z = Normal::standard().inverse_cdf(0.5 + level / 2.0);
-        let machine_s = z * noise(&self.analysis.base_runs_s) * total_s;
-        let phases = self.analysis.phases.iter().map(|phase| {
-            let (all, seen) = (&lane.all[phase.id.index()], &lane.seen[phase.id.index()]);
-            PhaseEstimate {
-                id: phase.id,
-                weight: phase.weight,
-                measured: seen.count as u64,
-                base_s: all.base / all.count.max(1.0),
-                target_s: (seen.count > 0.0).then(|| seen.target / seen.count),
-                total_s: lane.phase(phase.id.index(), own).0,
+        let measured = sum(&seen, |s| s.target.unwrap_or(0.0));
+        let mean = measured / seen.len() as f64;
+        let (base_seen, count) = (sum(&seen, Sample::profile) / seen.len() as f64, unseen.len() as f64);
+        let mut rest = 0.0;
+        if !unseen.is_empty() {
+            let base_unseen = sum(&unseen, Sample::profile) / count;
+            let drift = if base_seen > 0.0 { reliability(list) * (base_unseen - base_seen) / base_seen } else { 0.0 };
+            rest = count * mean * (1.0 + drift).max(0.0);
+            let (variance, freedom) = variance_of_mean(&seen, mean);
+            // The occurrences to come scatter as those that were seen: their mean has an error of its own.
+            out.variance += count * count * variance * (1.0 + seen.len() as f64 / count);
+            if variance > 0.0 {
+                out.freedom = out.freedom.min(freedom);
             }
+        }
+        out.measured_base += sum(&seen, Sample::profile);
+        out.total += measured + rest;
+        out.phases.push(PhaseEstimate {
+            measured: seen.len() as u64,
+            mean_s: Some(mean),
+            total_s: measured + rest,
         });
-        let of_base: f64 = lane.all.iter().map(|s| s.base).sum();
-        Estimate {
-            rank: Rank(rank as u32),
-            total_s,
-            measured_s,
-            covered: lane.seen.iter().map(|s| s.base).sum::<f64>() / of_base.max(1e-12),
-            residual_s,
-            half_width_s,
-            run_half_width_s: half_width_s.hypot(machine_s),
-            sampling_s,
-            unmeasured_s,
-            machine_s,
-            noise_assumed: self.analysis.base_runs_s.len() < 2,
-            phases: phases.collect(),
-            totals_s: totals,
-        }
     }
-
-    /// Target over base of all ranks together; 1 if nothing was seen.
-    fn ratio(&self) -> f64 {
-        let (target, base) = self.lanes.iter().map(Lane::progress).fold((0.0, 0.0), |s, l| (s.0 + l.0, s.1 + l.1));
-        if base > 0.0 { target / base } else { 1.0 }
+    if out.freedom.is_infinite() {
+        out.freedom = 30.0;
     }
+    out
 }
 
-impl Lane {
-    fn new(pieces: &[Piece], phases: usize) -> Lane {
-        let mut all = vec![Sums::default(); phases];
-        let mut members: Vec<Vec<(f64, f64)>> = vec![Vec::new(); phases];
-        let mut starts_s = Vec::with_capacity(pieces.len());
-        let mut now = 0.0;
-        for piece in pieces {
-            all[piece.phase.index()].add(piece, 0.0);
-            starts_s.push((now + base(piece).2 / 2.0) as f32);
-            now += base(piece).2;
-            if let Some(again) = piece.again {
-                members[piece.phase.index()].push((piece.time.seconds(), again.seconds()));
-            }
-        }
-        Lane {
-            seen: vec![Sums::default(); phases],
-            beta: members.iter().map(|m| reliability(m)).collect(),
-            bins: vec![(0.0, 0.0); BINS],
-            bin_s: (now / BINS as f64).max(1e-12),
-            observed: vec![false; pieces.len()],
-            starts_s,
-            all,
-        }
-    }
-
-    /// Target and base time of what was seen: of repeating phases if there are any, else of all.
-    fn progress(&self) -> (f64, f64) {
-        let sum = |repeating: bool| {
-            let seen = self.seen.iter().zip(&self.all).filter(|(_, all)| !repeating || all.count >= 2.0);
-            seen.fold((0.0, 0.0), |sums, (seen, _)| (sums.0 + seen.target, sums.1 + seen.base))
-        };
-        let repeating = sum(true);
-        if repeating.1 > 0.0 { repeating } else { sum(false) }
-    }
-
-    fn ratio(&self) -> Option<f64> {
-        let (target, base) = self.progress();
-        (base > 0.0).then(|| target / base)
-    }
-
-    /// Time of a phase in seconds, and how much of that is of a phase not seen.
-    fn phase(&self, phase: usize, ratio: f64) -> (f64, f64) {
-        let (all, seen) = (&self.all[phase], &self.seen[phase]);
-        if seen.count == 0.0 {
-            let time = all.base * ratio;
-            return (time, time);
-        }
-        (extend(all.count, seen.count, seen.target, all.base, seen.base, self.beta[phase]), 0.0)
-    }
-
-    fn total(&self, ratio: f64) -> (f64, f64) {
-        (0..self.all.len()).map(|p| self.phase(p, ratio)).fold((0.0, 0.0), |s, p| (s.0 + p.0, s.1 + p.1))
-    }
-
-    /// The relative error of the pace of what is open, by Student's t over blocks of what was measured.
-    fn pace_error(&self, level: f64, ratio: f64) -> f64 {
-        let bin_s = self.bin_s;
-        let filled: Vec<&(f64, f64)> = self.bins.iter().filter(|bin| bin.1 >= bin_s / 4.0).collect();
-        let size = filled.len().div_ceil(BLOCKS).max(1);
-        let blocks: Vec<f64> = filled
-            .chunks(size)
-            .filter(|chunk| chunk.len() == size)
-            .map(|chunk| chunk.iter().map(|b| b.0).sum::<f64>() / chunk.iter().map(|b| b.1).sum::<f64>() / ratio)
-            .collect();
-        let count = blocks.len() as f64;
-        if count < 3.0 {
-            return 2.0 * ASSUMED_CV * f64::sqrt(3.0);
-        }
-        let mean = blocks.iter().sum::<f64>() / count;
-        let variance = blocks.iter().map(|b| (b - mean) * (b - mean)).sum::<f64>() / (count - 1.0);
-        let open = ((BINS - filled.len()) as f64 / size as f64).max(1.0);
-        quantile(level, count - 1.0) * (variance * (1.0 / count + 1.0 / open)).sqrt()
-    }
-
-    /// How much the same sample errs on the base runs, relative to them; each predicted with the other as its base.
-    fn replay_error(&self, two: bool) -> f64 {
-        let error = |own: fn(&Sums) -> f64, other: fn(&Sums) -> f64| {
-            let (seen, base): (f64, f64) =
-                self.seen.iter().fold((0.0, 0.0), |s, x| (s.0 + own(x), s.1 + other(x)));
-            let ratio = if base > 0.0 { seen / base } else { 1.0 };
-            let (mut predicted, mut truth) = (0.0, 0.0);
-            for ((all, seen), beta) in self.all.iter().zip(&self.seen).zip(&self.beta) {
-                truth += own(all);
-                predicted += if seen.count > 0.0 {
-                    extend(all.count, seen.count, own(seen), other(all), other(seen), *beta)
-                } else {
-                    other(all) * ratio
-                };
-            }
-            if truth > 0.0 { (predicted / truth - 1.0).abs() } else { 0.0 }
-        };
-        if two { error(|s| s.a, |s| s.b).max(error(|s| s.b, |s| s.a)) } else { error(|s| s.a, |s| s.a) }
-    }
+/// Target time over base time of what was measured: of phases that repeat, if there are any among them.
+fn progress_ratio(by_phase: &[Vec<Sample>]) -> f64 {
+    let sums = |repeating: bool| {
+        let lists = by_phase.iter().filter(|list| !repeating || list.len() > 1);
+        lists.flatten().filter_map(|s| Some((s.target?, s.profile()))).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+    };
+    let (target, base) = Some(sums(true)).filter(|s| s.1 > 0.0).unwrap_or_else(|| sums(false));
+    if base > 0.0 { target / base } else { 1.0 }
 }
 
-/// All occurrences of a phase from the measured ones: their target time, and what the base says of the others.
-fn extend(count: f64, measured: f64, target: f64, base_all: f64, base_seen: f64, beta: f64) -> f64 {
-    let open = count - measured;
-    if open <= 0.0 {
-        return target;
-    }
-    let (mean_open, mean_seen) = ((base_all - base_seen) / open, base_seen / measured);
-    let drift = if mean_seen > 0.0 { beta * (mean_open / mean_seen - 1.0) } else { 0.0 };
-    target + open * target / measured * (1.0 + drift)
-}
-
-/// `2 r / (1 + r)`: how far the mean of two base runs can be believed where they vary.
-fn reliability(times: &[(f64, f64)]) -> f64 {
-    if times.len() < 4 {
+/// beta: how far differences between occurrences in the base runs are real.
+fn reliability(list: &[Sample]) -> f64 {
+    let pairs: Vec<(f64, f64)> = list.iter().filter_map(|s| Some((s.base, s.again?))).collect();
+    if pairs.len() < 3 {
         return 0.0;
     }
-    let n = times.len() as f64;
-    let (ma, mb) = times.iter().fold((0.0, 0.0), |m, t| (m.0 + t.0 / n, m.1 + t.1 / n));
+    let n = pairs.len() as f64;
+    let (ma, mb) = (pairs.iter().map(|p| p.0).sum::<f64>() / n, pairs.iter().map(|p| p.1).sum::<f64>() / n);
     let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (a, b) in times {
+    for (a, b) in pairs {
         ab += (a - ma) * (b - mb);
         aa += (a - ma) * (a - ma);
         bb += (b - mb) * (b - mb);
     }
-    let r = if aa > 0.0 && bb > 0.0 { (ab / (aa * bb).sqrt()).clamp(0.0, 1.0) } else { 0.0 };
-    2.0 * r / (1.0 + r)
+    let r = if aa > 0.0 && bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 };
+    (2.0 * r / (1.0 + r)).clamp(0.0, 1.0)
 }
 
-fn quantile(level: f64, freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom).map_or(2.0, |t| t.inverse_cdf(0.5 + level / 2.0))
+/// The variance of the mean of the measured occurrences, by blocks of neighbours, and its degrees of freedom.
+fn variance_of_mean(seen: &[&Sample], mean: f64) -> (f64, f64) {
+    let blocks = (seen.len() / 2).min(BLOCKS);
+    if blocks < 2 {
+        return ((FEW * mean).powi(2) / seen.len() as f64, 3.0);
+    }
+    let of_block = |b: usize| {
+        let block = &seen[b * seen.len() / blocks..(b + 1) * seen.len() / blocks];
+        block.iter().filter_map(|s| s.target).sum::<f64>() / block.len() as f64
+    };
+    let squares: f64 = (0..blocks).map(|b| (of_block(b) - mean).powi(2)).sum();
+    (squares / (blocks - 1) as f64 / blocks as f64, (blocks - 1) as f64)
 }
 
-/// The run time's coefficient of variation: of the base runs, drawn towards what is assumed as long as they are few.
-fn noise(runs: &[f64]) -> f64 {
+/// The error of the same plan replayed on the base runs, each predicted from the other, as an error on the target.
+fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, target: &RankEstimate) -> f64 {
+    if pieces.iter().any(|p| p.again.is_none()) {
+        return 0.0;
+    }
+    let error = |time: fn(&Piece) -> f64, base: fn(&Piece) -> f64| {
+        let truth: f64 = pieces.iter().map(time).sum();
+        let sample = |(at, p): (usize, &Piece)| {
+            let target = known(at).map(|_| time(p));
+            (p.phase.index(), Sample { base: base(p), again: None, target })
+        };
+        let samples: Vec<_> = pieces.iter().enumerate().map(sample).collect();
+        let total = rank_estimate(target.phases.len(), &samples).total;
+        if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
+    };
+    let first = |p: &Piece| p.time.seconds();
+    let second = |p: &Piece| p.again.map_or(0.0, Nanos::seconds);
+    error(first, second).max(error(second, first)) * target.total
+}
+
+/// The run time's coefficient of variation: what the base runs show, together with what is usual.
+fn variation(runs: &[f64]) -> f64 {
     let n = runs.len() as f64;
     let mean = runs.iter().sum::<f64>() / n.max(1.0);
-    if runs.len() < 2 || mean <= 0.0 {
-        return ASSUMED_CV;
+    if runs.is_empty() || mean <= 0.0 {
+        return PRIOR.0;
     }
-    let squares: f64 = runs.iter().map(|t| (t / mean - 1.0) * (t / mean - 1.0)).sum();
-    ((ASSUMED_WEIGHT * ASSUMED_CV * ASSUMED_CV + squares) / (ASSUMED_WEIGHT + n - 1.0)).sqrt()
-}
-
-/// The estimate from the pieces that were measured: for each rank and piece its time, where there is one.
-///
-/// # Errors
-/// If the analysis has no pieces, or there are more times than pieces.
-pub fn estimate(
-    analysis: &Analysis,
-    measured: &[Vec<Option<Nanos>>],
-    confidence: f64,
-) -> Result<Estimate, AnalyzeError> {
-    let mut estimator = Estimator::new(analysis)?;
-    for (rank, times) in measured.iter().enumerate() {
-        for (piece, time) in times.iter().enumerate().filter_map(|(at, time)| Some((at, (*time)?))) {
-            estimator.observe(Rank(rank as u32), piece, time)?;
-        }
-    }
-    Ok(estimator.estimate(confidence))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn drift_that_both_base_runs_show_is_carried_over() {
-        assert_eq!(extend(4.0, 2.0, 2.0, 8.0, 3.0, 0.0), 4.0);
-        assert_eq!(extend(4.0, 2.0, 2.0, 8.0, 3.0, 1.0), 2.0 + 2.0 * (1.0 + (2.5 / 1.5 - 1.0)));
-        assert_eq!(extend(4.0, 4.0, 2.0, 8.0, 8.0, 1.0), 2.0);
-        let same: Vec<(f64, f64)> = (0..10).map(|i| (f64::from(i), f64::from(i))).collect();
-        assert!((reliability(&same) - 1.0).abs() < 1e-9);
-        let opposite: Vec<(f64, f64)> = (0..10).map(|i| (f64::from(i), -f64::from(i))).collect();
-        assert_eq!(reliability(&opposite), 0.0);
-    }
-
-    #[test]
-    fn students_t_and_noise() {
-        assert!((quantile(0.95, 9.0) - 2.262).abs() < 1e-3);
-        assert_eq!(noise(&[10.0]), ASSUMED_CV);
-        assert!(noise(&[10.0, 10.0]) < ASSUMED_CV);
-        assert!(noise(&[10.0, 12.0]) > 0.06);
-    }
+    let squares: f64 = runs.iter().map(|run| (run / mean - 1.0).powi(2)).sum();
+    ((PRIOR.0.powi(2) * PRIOR.1 + squares) / (PRIOR.1 + n - 1.0)).sqrt()
 }

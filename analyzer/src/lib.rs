@@ -10,7 +10,6 @@ pub mod candidates;
 pub mod closure;
 pub mod error;
 pub mod estimate;
-pub mod estimate;
 pub mod file;
 pub mod levels;
 pub mod marker;
@@ -29,7 +28,6 @@ pub mod volume;
 pub mod words;
 
 pub use error::AnalyzeError;
-pub use estimate::{Estimate, Estimator, PhaseEstimate, estimate};
 pub use estimate::{Estimate, estimate};
 pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
 pub use symbol::{SegmentHasher, Symbols};
