@@ -34,7 +34,7 @@ pub fn compiled(mpi: Mpi, source: &str) -> PathBuf {
         let fresh = program.with_extension("new");
         let mut compiler = Command::new(mpi.compiler(language));
         compiler.current_dir(&folder).arg("-O2").args(&sources).arg("-o").arg(&fresh).args(["-lm", "-pthread"]);
-        let _ = run(&mut compiler).succeeded();
+        run(&mut compiler).succeeded();
         fs::rename(&fresh, &program).expect("a file can be renamed");
     }
     program

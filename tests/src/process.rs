@@ -28,7 +28,6 @@ impl Outcome {
     ///
     /// # Panics
     /// With both outputs where it did not.
-    #[must_use]
     pub fn succeeded(self) -> Outcome {
         assert_eq!(self.code, 0, "exit code\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
         self
