@@ -1,11 +1,33 @@
 //! Collectives: what this rank contributes, or receives where it contributes none.
 use crate::comms::Comm;
 use crate::plan::{Plan, exists};
-use crate::record::{Call, failed, handle_at};
+use crate::record::{Call, failed, handle_at, side_bytes};
 use crate::requests::{REQUESTS, Tracked, What};
 use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Pattern, Side, Timing};
 use phasecast_trace::model::{Class, Flags, PEER_NONE, PEER_PROC_NULL, TAG_NONE};
+
+/// A blocking collective to which every rank contributes the one buffer that it describes, or takes it from the root.
+///
+/// # Safety
+/// `args` are those of the procedure.
+#[inline(always)]
+pub unsafe fn record_plain(thread: &mut Thread, call: &Call, args: &[usize], rc: usize) {
+    let plan = call.plan;
+    let Does::Collective { root, .. } = plan.class else { return };
+    if failed(rc) {
+        return call.failed(thread);
+    }
+    let comm = thread.comm(args[plan.comm]);
+    if comm.inter() {
+        // SAFETY: the caller's.
+        return unsafe { record(thread, call, args, rc) };
+    }
+    // SAFETY: the caller's.
+    let bytes = if exists(&plan.send) { unsafe { side_bytes(thread, plan, &plan.send, args) } } else { 0 };
+    let peer = root.map_or(PEER_NONE, |at| comm.peer(args[at as usize] as i32, thread.layout));
+    thread.record(call, &call.shape(Class::Collective, Flags::default(), peer, TAG_NONE, bytes, comm.local));
+}
 
 /// A collective, blocking, at its start, or a persistent one that is made.
 ///
@@ -130,8 +152,7 @@ impl Part<'_> {
     }
 
     fn is_array(&self, argument: u8) -> bool {
-        let procedure = &phasecast_abi::PROCEDURES[self.plan.index as usize];
-        procedure.params[argument as usize].is_array()
+        self.plan.arrays >> argument & 1 != 0
     }
 
     /// Bytes for the peer at `index`.

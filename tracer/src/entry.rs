@@ -24,7 +24,7 @@ pub struct Export {
 /// before it generates code for them, which for hundreds of procedures is minutes.
 mod way {
     use crate::plan::Plan;
-    use phasecast_abi::{Class, Timing};
+    use phasecast_abi::{Class, Pattern, Timing};
 
     pub const INIT: u8 = 0;
     pub const PASS: u8 = 1;
@@ -40,6 +40,7 @@ mod way {
     pub const PCONTROL: u8 = 11;
     pub const ABORT: u8 = 12;
     pub const OTHER: u8 = 13;
+    pub const PLAIN: u8 = 14;
 
     /// The way of a procedure.
     pub const fn of(plan: &Plan) -> u8 {
@@ -52,6 +53,11 @@ mod way {
             Class::Send { .. } | Class::Recv { .. } | Class::SendRecv { .. } => POST,
             Class::Completion { .. } => COMPLETE,
             Class::Start { .. } => START,
+            Class::Collective {
+                timing: Timing::Blocking,
+                pattern: Pattern::Barrier | Pattern::Bcast | Pattern::Reduce | Pattern::Allreduce | Pattern::Scan,
+                ..
+            } => PLAIN,
             Class::Collective { .. } => COLLECTIVE,
             Class::Probe { .. } | Class::MatchedRecv { .. } => MATCH,
             Class::CommConstructor { .. } => COMM,
@@ -137,6 +143,11 @@ unsafe fn wrap<const P: usize, const N: usize>(
             way::COLLECTIVE => {
                 let rc = now.time(|| call(function, args));
                 collective::record(thread, &now, &args, rc);
+                rc
+            }
+            way::PLAIN => {
+                let rc = now.time(|| call(function, args));
+                collective::record_plain(thread, &now, &args, rc);
                 rc
             }
             way::MATCH => {

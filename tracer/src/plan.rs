@@ -9,8 +9,6 @@ pub const NONE: usize = usize::MAX;
 
 /// What the tracer knows of a procedure.
 pub struct Plan {
-    /// Its index in the table of procedures.
-    pub index: u16,
     /// Its name.
     pub name: &'static str,
     /// What it does.
@@ -49,6 +47,8 @@ pub struct Plan {
     pub indices: usize,
     /// Whether counts in arrays have 8 bytes instead of 4.
     pub wide: bool,
+    /// Whether an argument is an array, as bits.
+    pub arrays: u16,
     /// Buffers that are sent.
     pub send: Side,
     /// Buffers that are received.
@@ -140,6 +140,17 @@ const fn first(params: &[Param], kind: Kind, from: usize) -> usize {
     NONE
 }
 
+const fn arrays(params: &[Param]) -> u16 {
+    let (mut i, mut bits) = (0, 0);
+    while i < params.len() {
+        if matches!(params[i].passing, Passing::Array) {
+            bits |= 1 << i;
+        }
+        i += 1;
+    }
+    bits
+}
+
 const fn first_output(params: &[Param], kind: Kind) -> usize {
     let mut i = 0;
     while i < params.len() {
@@ -158,7 +169,6 @@ const fn plan(index: usize, next: u16) -> Plan {
     let file = first(params, Kind::File, 0);
     let object = if file == NONE { first(params, Kind::Window, 0) } else { file };
     let mut plan = Plan {
-        index: index as u16,
         name: procedure.name,
         class: procedure.class,
         number: if recorded(procedure) { next } else { NOT_RECORDED },
@@ -178,6 +188,7 @@ const fn plan(index: usize, next: u16) -> Plan {
         outcount: first_output(params, Kind::ArrayLength),
         indices: first(params, Kind::Index, 0),
         wide: false,
+        arrays: arrays(params),
         send: NO_SIDE,
         recv: NO_SIDE,
         collective: collective(procedure),

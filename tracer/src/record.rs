@@ -186,14 +186,12 @@ pub unsafe fn received(thread: &mut Thread, call: &Call, args: &[usize], rc: usi
     let comm = thread.comm(args[plan.comm]);
     let wanted = comm.peer(args[plan.source] as i32, layout);
     let flags = if args[plan.source] as i32 == layout.any_source { Flags::WILDCARD } else { Flags::default() };
-    let mut got = 0;
-    thread.parts.clear();
+    let mut got = part(PartKind::Recv, flags, PEER_PROC_NULL, TAG_NONE, 0, comm.local);
     if wanted != PEER_PROC_NULL {
         // SAFETY: the caller's.
         let status = unsafe { arrived(layout, args[plan.status]) };
-        let source = comm.peer(status.source, layout);
-        got = status.bytes;
-        thread.parts.push(part(PartKind::Recv, flags, source, status.tag, got, comm.local));
+        got.peer = comm.peer(status.source, layout);
+        (got.tag, got.bytes) = (status.tag, status.bytes);
     }
     let shape = if plan.dest != NONE {
         let peer = comm.peer(args[plan.dest] as i32, layout);
@@ -201,9 +199,10 @@ pub unsafe fn received(thread: &mut Thread, call: &Call, args: &[usize], rc: usi
         let bytes = unsafe { side_bytes(thread, plan, &plan.send, args) };
         call.shape(Class::Send, Flags::default(), peer, args[plan.send_tag] as i32, bytes, comm.local)
     } else {
-        call.shape(Class::Recv, flags, wanted, tag(layout, args[plan.recv_tag]), got, comm.local)
+        call.shape(Class::Recv, flags, wanted, tag(layout, args[plan.recv_tag]), got.bytes, comm.local)
     };
-    thread.record_parts(call, &shape);
+    let parts = [got];
+    thread.record_few(call, &shape, if wanted == PEER_PROC_NULL { &[] } else { &parts });
 }
 
 /// A send or receive that goes on after the call, or a persistent one that is made.
@@ -286,7 +285,7 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
         let kind = match known.what {
             What::Send => PartKind::Send,
             What::Collective => PartKind::Collective,
-            What::Recv | What::Exchange | What::NewComm(_) => {
+            What::Recv | What::Exchange | What::NewComm => {
                 if known.peer == PEER_ANY {
                     flags = flags.with(Flags::WILDCARD);
                 }
@@ -424,11 +423,11 @@ pub unsafe fn constructed(thread: &mut Thread, call: &Call, args: &[usize], rc: 
     if nonblocking {
         // SAFETY: the caller's.
         let request = unsafe { handle_at(thread.layout, args[plan.request]) };
-        let what = What::NewComm(args[child as usize]);
+        let (what, bytes) = (What::NewComm, args[child as usize] as u64);
         REQUESTS.with(|table| match parent {
             Some(comm) if new.is_none() => table.insert(
                 request,
-                Tracked { what, persistent: false, active: true, peer: 0, tag: 0, bytes: 0, comm, serial: 0 },
+                Tracked { what, persistent: false, active: true, peer: 0, tag: 0, bytes, comm, serial: 0 },
             ),
             _ => table.forget(request),
         });

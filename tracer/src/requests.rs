@@ -18,8 +18,8 @@ pub enum What {
     Send,
     /// A persistent collective.
     Collective,
-    /// A communicator that is being made; its handle will stand at this address.
-    NewComm(usize),
+    /// A communicator that is being made.
+    NewComm,
 }
 
 /// A request or matched message.
@@ -35,12 +35,13 @@ pub struct Tracked {
     pub peer: i32,
     /// Tag, as in a trace.
     pub tag: i32,
-    /// Bytes of a send or collective, or of the buffer of an exchange.
+    /// Bytes of a send or collective, or of the buffer of an exchange; the address where a new communicator's handle will
+    /// stand.
     pub bytes: u64,
     /// Its communicator.
     pub comm: &'static Comm,
     /// Set by the table.
-    pub serial: u64,
+    pub serial: u32,
 }
 
 /// A hash table with open addressing, by handle (never 0).
@@ -48,7 +49,7 @@ pub struct Tracked {
 pub struct Table {
     slots: Vec<Option<(usize, Tracked)>>,
     used: usize,
-    serial: u64,
+    serial: u32,
 }
 
 const FIRST: usize = 1024;
@@ -83,7 +84,7 @@ impl Table {
         if (self.used + 1) * 2 > self.slots.len() {
             self.grow();
         }
-        self.serial += 1;
+        self.serial = self.serial.wrapping_add(1);
         let at = self.place(handle);
         self.used += usize::from(self.slots[at].is_none());
         self.slots[at] = Some((handle, Tracked { serial: self.serial, ..tracked }));
@@ -108,7 +109,7 @@ impl Table {
     }
 
     /// Notes that a request is complete: a persistent one is no longer active, another is gone.
-    pub fn complete(&mut self, handle: usize, serial: u64) {
+    pub fn complete(&mut self, handle: usize, serial: u32) {
         if self.used == 0 {
             return;
         }
@@ -175,7 +176,7 @@ impl Shared {
     }
 
     /// Uses the table. `act` must not come back here.
-    #[inline]
+    #[inline(always)]
     pub fn with<T>(&self, act: impl FnOnce(&mut Table) -> T) -> T {
         let lock = MULTIPLE.load(Relaxed);
         if lock {
@@ -228,7 +229,7 @@ mod tests {
                         }
                     }
                     _ => if let Some(known) = table.get(key) {
-                        table.complete(key, known.serial + 1);
+                        table.complete(key, known.serial.wrapping_add(1));
                         prop_assert!(table.get(key).is_some(), "another entry was completed");
                         table.complete(key, known.serial);
                         match model.get_mut(&key) {

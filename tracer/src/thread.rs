@@ -69,7 +69,7 @@ impl Thread {
         let mut thread = Thread {
             layout,
             waiting: Vec::with_capacity(64),
-            statuses: Vec::with_capacity(256),
+            statuses: vec![0; 256],
             parts: Vec::with_capacity(64),
             comms: [KnownComm { handle: 0, generation: 0, comm: None }; REMEMBERED],
             types: [KnownType { handle: 0, generation: 0, size: 0 }; REMEMBERED],
@@ -143,6 +143,14 @@ impl Thread {
             return;
         }
         self.put(call.enter, call.exit, shape, &[]);
+    }
+
+    /// Records a call with a few parts.
+    #[inline(always)]
+    pub fn record_few(&mut self, call: &Call, shape: &Shape, parts: &[Shape]) {
+        if life::recording() {
+            self.put(call.enter, call.exit, shape, parts);
+        }
     }
 
     /// Records a call with the parts in [`Thread::parts`], which then are gone.
