@@ -60,6 +60,9 @@ pub enum Command {
     #[command(after_long_help = examples!("  phasecast import run/*.txt -o run.trace
   phasecast import scorep-run/traces.otf2 -o run.trace"))]
     Import(commands::import::ImportArgs),
+    #[command(after_long_help = examples!("  phasecast export cg.trace --format perfetto -o cg.json
+  phasecast export cg.trace --format csv -o cg.csv"))]
+    Export(commands::export::ExportArgs),
     #[command(after_long_help = examples!("  phasecast analyze cg.trace
   phasecast analyze first.trace second.trace -o cg.phases
   phasecast analyze cg.trace --method pbb --json | jq .phases"))]

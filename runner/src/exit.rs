@@ -39,14 +39,24 @@ pub fn code(error: &anyhow::Error) -> u8 {
         }
         let input = cause
             .downcast_ref::<TraceError>()
-            .map(TraceError::is_input)
-            .or_else(|| cause.downcast_ref::<AnalyzeError>().map(AnalyzeError::is_input))
+            .map(|error| error.is_input() || is_missing(error))
+            .or_else(|| cause.downcast_ref::<AnalyzeError>().map(analysis_refused))
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };
         }
     }
     FAILED
+}
+
+fn analysis_refused(error: &AnalyzeError) -> bool {
+    error.is_input() || matches!(error, AnalyzeError::Trace(error) if is_missing(error))
+}
+
+/// Whether an input is not there, or a folder in the place of a file: then it is refused, no work has failed.
+fn is_missing(error: &TraceError) -> bool {
+    matches!(error, TraceError::Io { source, action: "read" | "open" | "examine" | "list", .. }
+        if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory))
 }
 
 /// Prints an error on standard error; its exit code. A reader that has gone away (`phasecast dump | head`) is none.

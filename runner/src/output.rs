@@ -1,7 +1,7 @@
 //! What subcommands print: tables and words or one JSON object on standard output, and files that are whole or absent.
 use crate::exit::Refusal;
 use anyhow::Result;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use phasecast_trace::{TraceError, container};
 use serde::Serialize;
 use std::io::Write;
@@ -27,10 +27,13 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "phasecast: {text}");
 }
 
+/// The lines of a table: one under its head.
+const LINES: &str = "     \u{2500}\u{2500}            ";
+
 /// An empty table; the columns in `right` (by index) hold numbers.
 pub fn table(headers: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_preset(LINES).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(headers.to_vec());
     for &column in right {
         if let Some(column) = table.column_mut(column) {

@@ -7,13 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Commands that read one file or folder; `OUT` stands for an output.
-const READERS: [&[&str]; 6] = [
+const READERS: [&[&str]; 9] = [
     &["stat", "IN"],
     &["dump", "IN"],
     &["inspect", "IN"],
     &["inspect", "IN", "--json"],
     &["compare", "IN"],
     &["report", "IN", "-o", "OUT"],
+    &["analyze", "IN", "-o", "OUT"],
+    &["export", "IN", "--format", "perfetto", "-o", "OUT"],
+    &["predict", "IN", "-o", "OUT"],
 ];
 
 fn run(command: &[&str], input: &Path, output: &Path) -> Done {

@@ -20,7 +20,21 @@ fn subcommands() -> Vec<String> {
 #[test]
 fn every_subcommand_has_help_with_examples_and_exit_codes() {
     let commands = subcommands();
-    for name in ["stat", "dump", "inspect", "compare", "report", "man", "completions"] {
+    for name in [
+        "trace",
+        "stat",
+        "dump",
+        "inspect",
+        "import",
+        "export",
+        "analyze",
+        "sign",
+        "predict",
+        "compare",
+        "report",
+        "man",
+        "completions",
+    ] {
         assert!(commands.iter().any(|c| c == name), "{name} is missing among {commands:?}");
     }
     for command in &commands {

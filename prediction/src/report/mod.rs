@@ -163,7 +163,10 @@ impl Report {
 
 /// The last part of a program's path.
 pub fn name_of(program: &str) -> String {
-    program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(program).to_string()
+    match program.rsplit('/').next().unwrap_or_default() {
+        "" => "a program without a name".into(),
+        name => name.into(),
+    }
 }
 
 /// A time in seconds with the unit that suits it.

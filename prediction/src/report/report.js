@@ -179,6 +179,8 @@
 
     function draw(selection) {
       const sharp = devicePixelRatio || 1, total = width(canvas);
+      // Whole pixels: the edges of narrow pieces would else let the paper through.
+      const snap = (px) => Math.round(px * sharp) / sharp;
       canvas.width = total * sharp;
       canvas.height = height * sharp;
       pen.scale(sharp, sharp);
@@ -190,7 +192,8 @@
         const x0 = Math.max(x(a), left), x1 = Math.min(x(b), total - 8), gap = x1 - x0 > 5 ? 1 : 0;
         pen.globalAlpha = lit === null || lit === phase ? 1 : 0.16;
         pen.fillStyle = colour(phase);
-        pen.fillRect(x0, row.get(rank) * tall, Math.max(x1 - x0 - gap, 0.6), tall - (tall > 10 ? 3 : 1));
+        const from = snap(x0), to = Math.max(snap(x1 - gap), from + 1 / sharp);
+        pen.fillRect(from, row.get(rank) * tall, to - from, tall - (tall > 10 ? 3 : 1));
         count += 1;
       }
       pen.globalAlpha = 1;

@@ -3,6 +3,7 @@ pub mod analyze;
 pub mod compare;
 pub mod completions;
 pub mod dump;
+pub mod export;
 pub mod import;
 pub mod inspect;
 pub mod man;
@@ -20,6 +21,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Dump(args) => dump::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Sign(args) => crate::live::run_sign(&args),
         Command::Predict(args) => crate::live::run_predict(&args),

@@ -2,6 +2,7 @@
 use crate::commands::analyze;
 use crate::exit::Refusal;
 use crate::output::{self, percent};
+use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
 use phasecast_analyzer::Analysis;
@@ -35,6 +36,7 @@ fn read(path: &Path) -> Result<Report> {
         return Err(Refusal::Input(format!("{} cannot be reported: {what}", path.display())).into());
     }
     match Container::kind_of(path).as_deref() {
+        Some("signature") => Ok(of_analysis(&Signature::load(path)?.analysis)),
         Some(_) => Ok(of_analysis(&Analysis::load(path)?)),
         None => Ok(Report::of_prediction(&Prediction::read(path)?)),
     }
@@ -67,7 +69,7 @@ fn of_analysis(analysis: &Analysis) -> Report {
         facts,
         figures: vec![
             figure("Run time", seconds(analysis.run_time_s), format!("{relevant} relevant phases")),
-            figure("Explained", percent(of_run(analysis.explained_s)), "by the occurrences that are planned".into()),
+            figure("Explained", percent(of_run(analysis.explained_s)), "by what is to be measured".into()),
             figure("To be measured", percent(of_run(analysis.planned_s)), seconds(analysis.planned_s)),
             figure("Coverage", percent(analysis.coverage), format!("{} remain", seconds(analysis.residual_s))),
         ],
