@@ -35,6 +35,16 @@ struct Link {
     is_part: bool,
 }
 
+const CUT: &str = "a number is cut off or too long";
+
+/// What stands before the duration of a call, or for a part.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    slot: u16,
+    is_part: bool,
+    gap: u64,
+}
+
 /// Reads calls from a payload that may grow at its end.
 #[derive(Clone, Debug)]
 pub struct Decoder {
@@ -45,8 +55,8 @@ pub struct Decoder {
     previous: usize,
     last: u64,
     items: u32,
-    /// The slot of a call whose token was read while looking for parts, with its gap.
-    pending: Option<(u16, u64)>,
+    /// The head of a call that was read while looking for parts.
+    pending: Option<Head>,
     slots: Vec<u16>,
 }
 
@@ -118,86 +128,89 @@ impl Decoder {
     /// # Errors
     /// A sentence if the bytes are not a chunk.
     #[inline]
-    pub fn next_slots(&mut self, parts: &mut Vec<u16>) -> Result<Option<SlotCall>, String> {
+    pub fn next_slots(&mut self, parts: &mut Vec<u16>) -> Result<Option<SlotCall>, &'static str> {
         parts.clear();
-        let (slot, gap) = match self.pending.take() {
+        let head = match self.pending.take() {
             Some(head) => head,
             None if self.at == self.payload.len() => return Ok(None),
-            None => match self.head()? {
-                (slot, Some(gap)) => (slot, gap),
-                (_, None) => return Err("a part stands where a call was expected".into()),
-            },
+            None => self.head()?,
         };
-        let duration = self.number()?;
-        let exit = self.last.checked_add(gap).and_then(|enter| Some((enter, enter.checked_add(duration)?)));
-        let (enter, exit) = exit.ok_or("a time overflows")?;
+        if head.is_part {
+            return Err("a part stands where a call was expected");
+        }
+        let Some(duration) = self.number() else { return Err(CUT) };
+        let enter = self.last.checked_add(head.gap);
+        let (Some(enter), Some(exit)) = (enter, enter.and_then(|enter| enter.checked_add(duration))) else {
+            return Err("a time overflows");
+        };
         self.last = exit;
         while self.at < self.payload.len() {
-            match self.head()? {
-                (slot, None) => parts.push(slot),
-                head @ (_, Some(_)) => {
-                    self.pending = head.1.map(|gap| (head.0, gap));
-                    break;
-                }
+            let next = self.head()?;
+            if !next.is_part {
+                self.pending = Some(next);
+                break;
             }
+            parts.push(next.slot);
         }
-        Ok(Some(SlotCall { slot, enter, exit }))
+        Ok(Some(SlotCall { slot: head.slot, enter, exit }))
     }
 
-    #[inline]
-    fn number(&mut self) -> Result<u64, String> {
-        let (value, length) = read(&self.payload[self.at..]).ok_or("a number is cut off or too long")?;
+    #[inline(always)]
+    fn number(&mut self) -> Option<u64> {
+        let (value, length) = read(self.payload.get(self.at..)?)?;
         self.at += length;
-        Ok(value)
+        Some(value)
     }
 
-    /// Reads the token of an item: its slot and, for a call, its gap.
-    #[inline]
-    fn head(&mut self) -> Result<(u16, Option<u64>), String> {
-        let v = self.number()?;
+    /// Reads the token of an item and, for a call, its gap.
+    #[inline(always)]
+    fn head(&mut self) -> Result<Head, &'static str> {
+        let Some(v) = self.number() else { return Err(CUT) };
         self.items += 1;
-        let entry = if v & 1 == 0 { self.links[self.previous].next } else { self.named(v >> 1)? };
-        let Some(slot) = entry.checked_sub(1) else {
-            return Err("a shape is referred to before it was seen".into());
-        };
+        if v & 1 != 0 {
+            return self.named(v >> 1);
+        }
+        let entry = self.links[self.previous].next;
+        let Some(slot) = entry.checked_sub(1) else { return Err("a shape is referred to before it was seen") };
         self.previous = usize::from(entry);
         let is_part = self.links[usize::from(entry)].is_part;
-        if v & 1 == 0 {
-            if is_part && v != 0 {
-                return Err("a part has a time".into());
-            }
-            return Ok((slot, (!is_part).then_some(v >> 1)));
+        if is_part && v != 0 {
+            return Err("a part has a time");
         }
-        Ok((slot, if is_part { None } else { Some(self.number()?) }))
+        Ok(Head { slot, is_part, gap: v >> 1 })
     }
 
-    /// The entry of a shape that is named, or defined here.
-    fn named(&mut self, n: u64) -> Result<u16, String> {
+    /// An item whose shape is named, or defined here.
+    #[inline(never)]
+    fn named(&mut self, n: u64) -> Result<Head, &'static str> {
         let entry = match n {
             0 => self.define()?,
             n if n <= self.shapes.len() as u64 => n as u16,
-            n => return Err(format!("shape {n} of {} is referred to", self.shapes.len())),
+            _ => return Err("a shape is referred to that was not defined"),
         };
         self.links[self.previous].next = entry;
-        Ok(entry)
+        self.previous = usize::from(entry);
+        let is_part = self.links[usize::from(entry)].is_part;
+        let gap = if is_part { 0 } else { self.number().ok_or(CUT)? };
+        Ok(Head { slot: entry - 1, is_part, gap })
     }
 
-    fn define(&mut self) -> Result<u16, String> {
+    fn define(&mut self) -> Result<u16, &'static str> {
         if self.shapes.len() >= SHAPES {
-            return Err("a chunk has too many shapes".into());
+            return Err("a chunk has too many shapes");
         }
         let role = *self.payload.get(self.at).ok_or("a shape is cut off")?;
         self.at += 1;
         let is_part = role & PART != 0;
         let known = if is_part { PartKind::from_u8(role & !PART).is_some() } else { Class::from_u8(role).is_some() };
         if !known {
-            return Err(format!("unknown kind of item {role}"));
+            return Err("an item is of an unknown kind");
         }
         let mut fields = [0; 7];
         for field in &mut fields {
-            *field = self.number()?;
+            *field = self.number().ok_or(CUT)?;
         }
-        let narrow = |n: u64| i32::try_from(unzigzag(n)).map_err(|_| "a peer or tag is out of range".to_string());
+        let narrow = |n: u64| i32::try_from(unzigzag(n)).map_err(|_| "a peer or tag is out of range");
         let shape = Shape {
             role,
             flags: u16::try_from(fields[0]).map_err(|_| "flags are out of range")?,
