@@ -34,6 +34,8 @@ pub struct PhaseEstimate {
 /// The run on the target, from the start of its processes to their end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
+    /// The slowest rank: whose times these are.
+    pub rank: usize,
     /// Time of the slowest rank in seconds.
     pub total_s: f64,
     /// Half-width of the interval for the mean of many runs, in seconds.
@@ -101,6 +103,7 @@ pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence
     let half_width_s = sampling_s.hypot(rest_s);
     let machine_s = 2.0 * variation(&analysis.base_runs_s) * rank.total;
     Estimate {
+        rank: slowest,
         total_s: rank.total,
         half_width_s,
         run_half_width_s: half_width_s + machine_s,

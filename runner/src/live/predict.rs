@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::Args;
 use phasecast_analyzer::{Analysis, Estimate, Piece, estimate};
 use phasecast_prediction::{PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
-use phasecast_trace::Nanos;
+use phasecast_trace::{Nanos, PhaseId};
 use phasecast_trace::container::write_atomic;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -89,7 +89,7 @@ fn predict(args: &PredictArgs, signature: &Signature, begun: Instant) -> Result<
     let scratch = scratch_folder()?;
     let folder = scratch.path().join("target.trace");
     let mut notes = Vec::new();
-    if !analysis.verdict.pays {
+    if !repeats(analysis) {
         notes.push(format!("the program is run to its end: {}", analysis.verdict.reason));
     }
     eprintln!("phasecast: {launcher} {}", command.join(" "));
@@ -123,6 +123,13 @@ fn predict(args: &PredictArgs, signature: &Signature, begun: Instant) -> Result<
     Ok(prediction)
 }
 
+/// Whether enough of the run is phases that come again for a part of it to stand for the rest. (That measuring *pays* is
+/// a stronger word: it means a small part suffices for 1 %. Here the user has named the part.)
+fn repeats(analysis: &Analysis) -> bool {
+    let repeating = analysis.phases.iter().filter(|phase| !phase.one_off && phase.relevant);
+    repeating.map(|phase| phase.share).sum::<f64>() >= 0.5
+}
+
 /// When enough has been seen.
 struct StopRule<'a> {
     analysis: &'a Analysis,
@@ -139,7 +146,7 @@ impl<'a> StopRule<'a> {
 
     fn stop(&mut self, seen: &Observation<'_>) -> bool {
         let progress = seen.progress();
-        if !self.analysis.verdict.pays {
+        if !repeats(self.analysis) {
             return false;
         }
         if progress >= self.share {
@@ -254,7 +261,7 @@ fn assemble(
                 id: phase.id.0,
                 weight: phase.weight,
                 measured: target.measured,
-                base_s: phase.time_s,
+                base_s: base_mean(analysis, estimate.rank, phase.id).unwrap_or(phase.time_s),
                 target_s: target.mean_s,
                 total_s: target.total_s,
                 structure: phase.structure.clone(),
@@ -265,6 +272,13 @@ fn assemble(
         pete: None,
         timeline: timeline(observation),
     }
+}
+
+/// Mean time of a phase in the base run, on the rank that the estimate speaks of.
+fn base_mean(analysis: &Analysis, rank: usize, phase: PhaseId) -> Option<f64> {
+    let pieces = analysis.pieces.get(rank)?.iter().filter(|piece| piece.phase == phase);
+    let (count, sum) = pieces.fold((0u32, 0.0), |(count, sum), piece| (count + 1, sum + piece.time.seconds()));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 impl Observation<'_> {
@@ -281,7 +295,8 @@ impl Observation<'_> {
         let before: f64 = tracker.times.iter().take(first).filter_map(seconds).sum();
         let timed: Vec<_> = pieces.iter().zip(&tracker.times).filter(|(p, _)| repeats(p)).take(twentieth).collect();
         let timed: Option<Vec<f64>> = timed.into_iter().map(|(_, time)| seconds(time)).collect();
-        (twentieth > 0).then_some(startup_s + before + timed?.iter().sum::<f64>() * iterations as f64 / twentieth as f64)
+        (twentieth > 0)
+            .then_some(startup_s + before + timed?.iter().sum::<f64>() * iterations as f64 / twentieth as f64)
     }
 }
 

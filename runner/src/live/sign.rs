@@ -97,10 +97,9 @@ pub fn run(args: &SignArgs) -> Result<()> {
 
 /// A folder for traces that are needed only for now. In the working folder, because the ranks must all reach it.
 pub fn scratch_folder() -> Result<tempfile::TempDir> {
-    tempfile::Builder::new()
-        .prefix(".phasecast-")
-        .tempdir_in(".")
-        .context("cannot make a folder for the trace in the working folder, which all ranks must reach. Is it writable?")
+    tempfile::Builder::new().prefix(".phasecast-").tempdir_in(".").context(
+        "cannot make a folder for the trace in the working folder, which all ranks must reach. Is it writable?",
+    )
 }
 
 fn base_run(launcher: &Launcher, folder: &Path, args: &SignArgs) -> Result<BaseRun> {
@@ -110,9 +109,15 @@ fn base_run(launcher: &Launcher, folder: &Path, args: &SignArgs) -> Result<BaseR
     if !status.success() {
         bail!("the base run failed ({status}); make it run under `{launcher}` first");
     }
-    let trace = Trace::open(folder).context("the base run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI?")?;
+    let trace = Trace::open(folder).context(
+        "the base run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI?",
+    )?;
     if trace.size() != args.n {
-        bail!("the program ran with {} ranks instead of {}: does the launcher belong to its MPI?", trace.size(), args.n);
+        bail!(
+            "the program ran with {} ranks instead of {}: does the launcher belong to its MPI?",
+            trace.size(),
+            args.n
+        );
     }
     let here = boot_id();
     let (mut first, mut last) = (0, launched);
