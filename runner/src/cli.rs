@@ -1,7 +1,7 @@
 //! The command line, defined once: usage, help, man pages and completions all come from here.
 use crate::commands;
 use clap::{Parser, Subcommand, ValueEnum};
-use phasecast_analyzer::Method;
+use phasecast_analyzer::{ClockKind, Method};
 
 /// Appended to every long help: the exit codes.
 macro_rules! exit_codes {
@@ -102,6 +102,24 @@ impl From<MethodArg> for Method {
         match method {
             MethodArg::Marker => Method::Marker,
             MethodArg::Pbb => Method::Pbb,
+        }
+    }
+}
+
+/// The logical clock.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ClockArg {
+    /// A message that is sent at a logical time is received at the next
+    Pas2p,
+    /// Lamport's, for comparison
+    Lamport,
+}
+
+impl From<ClockArg> for ClockKind {
+    fn from(clock: ClockArg) -> ClockKind {
+        match clock {
+            ClockArg::Pas2p => ClockKind::Pas2p,
+            ClockArg::Lamport => ClockKind::Lamport,
         }
     }
 }

@@ -82,7 +82,7 @@ pub fn short(text: &str, most: usize) -> String {
 /// A time in seconds with its unit, three or four digits.
 pub fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds.abs() {
-        s if s == 0.0 => return "0 s".into(),
+        0.0 => return "0 s".into(),
         s if s < 1e-6 => (seconds * 1e9, "ns"),
         s if s < 1e-3 => (seconds * 1e6, "us"),
         s if s < 1.0 => (seconds * 1e3, "ms"),

@@ -64,7 +64,7 @@ fn head(page: &mut String, report: &Report) {
         escape(&report.kind),
         escape(&report.program)
     );
-    for (name, value) in &report.facts {
+    for (name, value) in report.facts.iter().filter(|(_, value)| !value.is_empty()) {
         let _ = writeln!(page, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
     }
     page.push_str("</dl>\n</header>\n");

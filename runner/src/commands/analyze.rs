@@ -1,5 +1,5 @@
 //! `phasecast analyze`: the phases of a traced program, as a table, as JSON, and as a file.
-use crate::cli::MethodArg;
+use crate::cli::{ClockArg, MethodArg};
 use crate::output::{self, clean, count, percent, seconds, short};
 use crate::progress;
 use anyhow::Result;
@@ -35,6 +35,9 @@ pub struct AnalyzeArgs {
     /// The share of the run from which on a phase is relevant
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = Settings::default().relevance)]
     relevance: f64,
+    /// The logical clock (for pbb)
+    #[arg(long, value_enum, default_value_t = ClockArg::Pas2p)]
+    clock: ClockArg,
     /// Threads to use; the result does not depend on them [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -61,6 +64,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<()> {
         method: args.method.into(),
         similarity: args.similarity,
         relevance: args.relevance,
+        clock: args.clock.into(),
         ..Settings::default()
     };
     if let Some(threads) = args.threads {
