@@ -50,13 +50,16 @@ impl ProcNames {
     }
 }
 
+/// Members of a communicator and of its remote group.
+type Lists = (Vec<u32>, Vec<u32>);
+
 /// For each rank, its own numbers of communicators to those of the run.
 pub(crate) type CommMaps = HashMap<u32, HashMap<u32, CommId>>;
 
 /// Collects communicators: each list of members is kept once, however many ranks define it.
 #[derive(Default)]
 pub(crate) struct CommNames {
-    groups: HashMap<(Vec<u32>, Vec<u32>), usize>,
+    groups: HashMap<Lists, usize>,
     /// (rank, its own number, group, ordinal)
     uses: Vec<(u32, u32, usize, u32)>,
 }
@@ -80,10 +83,10 @@ impl CommNames {
     /// The communicators of a run of `size` ranks, the world first, and what each rank calls them.
     pub(crate) fn finish(self, size: u32) -> (Vec<Comm>, CommMaps) {
         let world: Vec<u32> = (0..size).collect();
-        let mut groups: Vec<((Vec<u32>, Vec<u32>), usize)> = self.groups.into_iter().collect();
+        let mut groups: Vec<(Lists, usize)> = self.groups.into_iter().collect();
         // The world first, then by members.
         groups.sort_unstable_by(|(a, _), (b, _)| {
-            let is_other = |(members, remote): &(Vec<u32>, Vec<u32>)| *members != world || !remote.is_empty();
+            let is_other = |(members, remote): &Lists| *members != world || !remote.is_empty();
             is_other(a).cmp(&is_other(b)).then_with(|| a.cmp(b))
         });
         if groups.first().is_none_or(|((members, remote), _)| *members != world || !remote.is_empty()) {

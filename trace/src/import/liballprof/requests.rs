@@ -93,7 +93,7 @@ impl<T> Requests<T> {
     pub(super) fn covered(&self, base: u64, count: u64) -> Vec<u64> {
         let range = |step: u64| base..base.saturating_add(count.saturating_mul(step));
         let fitting = |step: u64| -> Vec<u64> {
-            self.slots.range(range(step)).map(|(a, _)| *a).filter(|a| (a - base) % step == 0).collect()
+            self.slots.range(range(step)).map(|(a, _)| *a).filter(|a| (a - base).is_multiple_of(step)).collect()
         };
         let (wide, narrow) = (fitting(8), fitting(4));
         if wide.len() >= narrow.len() { wide } else { narrow }

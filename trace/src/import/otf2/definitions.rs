@@ -215,7 +215,6 @@ pub(super) unsafe extern "C" fn location(
 }
 
 /// OTF2's callback of a region.
-#[expect(clippy::too_many_arguments, reason = "OTF2's signature")]
 pub(super) unsafe extern "C" fn region(
     user: *mut c_void,
     id: u32,
@@ -235,7 +234,6 @@ pub(super) unsafe extern "C" fn region(
 }
 
 /// OTF2's callback of a group.
-#[expect(clippy::too_many_arguments, reason = "OTF2's signature")]
 pub(super) unsafe extern "C" fn group(
     user: *mut c_void,
     id: u32,
