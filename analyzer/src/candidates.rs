@@ -93,6 +93,8 @@ pub fn candidates(
     let alike = |c: &Candidate| ((c.count / c.every) as f64).log2().mul_add(8.0, 0.5) as u64;
     let collective = |c: &Candidate| pilot.is_collective(c.first as usize);
     all.sort_unstable_by_key(|c| (alike(c), c.count, !collective(c), c.first, c.length, c.hash));
+    // Patterns that end at the same places are one marker: the shortest stands for them.
+    all.dedup_by_key(|c| (alike(c), c.count, c.first));
     let mut chosen = Vec::new();
     for group in all.chunk_by(|a, b| alike(a) == alike(b)) {
         let each = group[0].count / group[0].every;

@@ -3,10 +3,12 @@
 //! * [`source`], [`survey`], [`stream`], [`symbol`], [`volume`]: the stream of completed communications of each rank
 //! * [`matching`], [`closure`]: who waits for whom, and the cuts of all ranks that follow from one rank's
 //! * [`pilot`], [`candidates`], [`marker`], [`segments`], [`levels`]: `--method marker`
+//! * [`clock`], [`pbb`]: logical time, and `--method pbb`
 //! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
 //! * [`estimate`]: from measured pieces to the whole run
 //! * [`model`], [`file`]: the result, and how it is kept
 pub mod candidates;
+pub mod clock;
 pub mod closure;
 pub mod error;
 pub mod estimate;
@@ -17,6 +19,7 @@ pub mod matching;
 pub mod model;
 pub mod parallel;
 pub mod phases;
+pub mod pbb;
 pub mod pilot;
 pub mod plan;
 pub mod segments;
@@ -27,6 +30,7 @@ pub mod symbol;
 pub mod volume;
 pub mod words;
 
+pub use clock::ClockKind;
 pub use error::AnalyzeError;
 pub use estimate::{Estimate, estimate};
 pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
@@ -46,6 +50,8 @@ pub struct Settings {
     pub similarity: f64,
     /// The share of the run from which on a phase is relevant.
     pub relevance: f64,
+    /// The logical clock (`--method pbb`).
+    pub clock: ClockKind,
     /// Threads; the result does not depend on them.
     pub threads: usize,
 }
@@ -53,7 +59,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Settings { method: Method::Marker, similarity: 0.05, relevance: 0.01, threads }
+        Settings { method: Method::Marker, similarity: 0.05, relevance: 0.01, clock: ClockKind::Pas2p, threads }
     }
 }
 
@@ -92,7 +98,10 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
         Input { traces: &traces[..used], surveys: &surveys, zones: &zones, symbols: &symbols, settings };
     let own = first.items();
     let stages = [start, start + own / 4, start + own].map(|at| Stage::new(progress, at, of));
-    let mut analysis = segments::analyze(&input, &stages)?;
+    let mut analysis = match settings.method {
+        Method::Marker => segments::analyze(&input, &stages)?,
+        Method::Pbb => pbb::analyze(&input, &stages[0])?,
+    };
     analysis.volume_classes = volumes.classes();
     if let Some(difference) = difference {
         analysis.verdict.pays = false;

@@ -21,6 +21,8 @@ pub const AIM: f64 = 0.01;
 const TOLERATED: f64 = 0.05;
 /// Candidates within this share of the run of the least cost are compared by their skew.
 pub const NEAR: f64 = 0.03;
+/// Candidates of either kind whose skew is looked at.
+const FINALISTS: usize = 32;
 /// More classes than this are not followed: nothing repeats then.
 const MOST_CLASSES: usize = 1 << 12;
 /// From so many classes on, three quarters of the segments being of a class of their own means that nothing repeats.
@@ -48,6 +50,14 @@ impl Times {
         self.count += 1;
         self.sum += time;
         self.squares += time * time;
+    }
+
+    /// Takes in the occurrences of another class.
+    pub fn merge(&mut self, other: &Times) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.steps += other.steps;
     }
 
     /// Their mean.
@@ -214,17 +224,21 @@ pub fn positions(pilot: &Pilot, finalists: &[Priced]) -> Vec<Vec<u64>> {
     found
 }
 
-/// The cheapest candidates: those within [`NEAR`] of the best, as long as their cuts together stay within `room`.
-pub fn finalists(priced: &[Priced], span_s: f64, room: u64) -> Vec<Priced> {
+/// The cheapest candidates: those within [`NEAR`] of the best, the ones that end in a collective before others (quiet
+/// places), as long as their cuts together stay within `room`. The cheapest comes first.
+pub fn finalists(pilot: &Pilot, priced: &[Priced], span_s: f64, room: u64) -> Vec<Priced> {
     let Some(best) = priced.first() else { return Vec::new() };
-    let mut used = 0;
     let near = priced.iter().take_while(|p| p.cost_s <= best.cost_s + NEAR * span_s);
-    near.take(64)
-        .enumerate()
-        .take_while(|(number, p)| {
-            used += p.candidate.count / p.candidate.every + 1;
-            *number == 0 || used <= room
-        })
-        .map(|(_, p)| *p)
-        .collect()
+    let (quiet, others): (Vec<&Priced>, Vec<&Priced>) =
+        near.skip(1).partition(|p| pilot.is_collective(p.candidate.first as usize));
+    let cuts = |p: &Priced| p.candidate.count / p.candidate.every + 1;
+    let mut left = room.saturating_sub(cuts(best));
+    let mut chosen = vec![*best];
+    for priced in quiet.into_iter().take(FINALISTS).chain(others.into_iter().take(FINALISTS)) {
+        if cuts(priced) <= left {
+            left -= cuts(priced);
+            chosen.push(*priced);
+        }
+    }
+    chosen
 }

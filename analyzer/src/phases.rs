@@ -13,6 +13,8 @@ pub const MOST_PHASES: usize = 2000;
 pub struct Class {
     /// Their times on the slowest rank in seconds, in order.
     pub times: Vec<f64>,
+    /// Their statistics, where `times` holds only the first.
+    pub stats: Option<crate::marker::Times>,
     /// Events of an occurrence, all ranks together.
     pub events: u64,
     /// Its structure in short.
@@ -50,7 +52,7 @@ pub struct Summary {
 
 /// Makes phases of classes, which are given in the order of their first occurrence.
 pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Sampling) -> Summary {
-    let stats: Vec<_> = classes.iter().map(|class| plan::times(&class.times)).collect();
+    let stats: Vec<_> = classes.iter().map(|class| class.stats.unwrap_or_else(|| plan::times(&class.times))).collect();
     let relevant: Vec<bool> =
         classes.iter().zip(&stats).map(|(class, t)| class.relevant || t.sum >= relevance * run_s).collect();
     let spread = |t: &crate::marker::Times| t.count as f64 * t.local_sd();

@@ -55,7 +55,7 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     let room = MOST_STANDS / survey.spans.len().max(1) as u64;
     let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
     let priced = marker::price(&pilot, &found, span_s, settings.relevance, settings.threads, &stages[1])?;
-    let finalists = marker::finalists(&priced, span_s, room);
+    let finalists = marker::finalists(&pilot, &priced, span_s, room);
     let positions = marker::positions(&pilot, &finalists);
     let mut targets: Vec<u64> = positions.iter().flatten().copied().collect();
     targets.sort_unstable();
