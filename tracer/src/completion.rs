@@ -7,12 +7,14 @@ use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Which};
 use phasecast_trace::encode::Shape;
 use phasecast_trace::model::{Class, Flags, PEER_ANY, PEER_NONE, PEER_PROC_NULL, PartKind, TAG_NONE};
+use std::mem::MaybeUninit;
 
 /// What [`before`] found out for [`after`].
-#[derive(Clone, Copy)]
 pub struct Waiting {
-    /// The only request, if it is known.
-    one: Option<(usize, Tracked)>,
+    /// The only request, or 0 if it is not known.
+    request: usize,
+    /// What is known of it.
+    known: MaybeUninit<Tracked>,
     /// Some of several requests are known.
     several: bool,
     /// Number of requests.
@@ -40,11 +42,19 @@ pub unsafe fn before(thread: &mut Thread, plan: &Plan, args: &mut [usize]) -> Wa
     }
     // SAFETY: the caller's.
     let request = unsafe { handle_at(thread.layout, args[plan.request]) };
-    let one = REQUESTS.with(|table| table.get(request)).filter(|known| known.active);
-    if one.is_some() && args[plan.status] == thread.layout.status_ignore {
+    let mut waiting = Waiting { request: 0, known: MaybeUninit::uninit(), several: false, count: 1 };
+    REQUESTS.with(|table| {
+        if let Some(known) = table.get(request)
+            && known.active
+        {
+            waiting.request = request;
+            waiting.known.write(*known);
+        }
+    });
+    if waiting.request != 0 && args[plan.status] == thread.layout.status_ignore {
         args[plan.status] = thread.statuses.as_mut_ptr() as usize;
     }
-    Waiting { one: one.map(|known| (request, known)), several: false, count: 1 }
+    waiting
 }
 
 /// # Safety
@@ -61,7 +71,7 @@ unsafe fn several_before(thread: &mut Thread, plan: &Plan, args: &mut [usize]) -
             if let Some(known) = table.get(request)
                 && known.active
             {
-                waiting.push((i as u32, request, known));
+                waiting.push((i as u32, request, *known));
             }
         }
     });
@@ -74,7 +84,7 @@ unsafe fn several_before(thread: &mut Thread, plan: &Plan, args: &mut [usize]) -
         }
         args[plan.status] = thread.statuses.as_mut_ptr() as usize;
     }
-    Waiting { one: None, several, count }
+    Waiting { request: 0, known: MaybeUninit::uninit(), several, count }
 }
 
 /// Records the completion and what was received.
@@ -82,7 +92,7 @@ unsafe fn several_before(thread: &mut Thread, plan: &Plan, args: &mut [usize]) -
 /// # Safety
 /// `args` are those of the procedure as it was called, after `before` has seen to them.
 #[inline(always)]
-pub unsafe fn after(thread: &mut Thread, call: &Call, args: &[usize], rc: usize, waiting: Waiting) {
+pub unsafe fn after(thread: &mut Thread, call: &Call, args: &[usize], rc: usize, waiting: &Waiting) {
     let plan = call.plan;
     if waiting.several {
         // SAFETY: the caller's.
@@ -94,9 +104,13 @@ pub unsafe fn after(thread: &mut Thread, call: &Call, args: &[usize], rc: usize,
     }
     // SAFETY: the caller's: the flag of a test.
     let done = plan.flag == NONE || unsafe { *(args[plan.flag] as *const i32) } != 0;
-    let Some((request, known)) = waiting.one.filter(|_| done) else { return thread.record(call, &shape) };
+    if !done || waiting.request == 0 {
+        return thread.record(call, &shape);
+    }
+    // SAFETY: written by `before`, since the request is not 0.
+    let known = unsafe { waiting.known.assume_init_ref() };
     // SAFETY: the caller's: MPI has filled in the status of what it has completed.
-    let Some(got) = (unsafe { complete(thread, request, &known, args[plan.status]) }) else {
+    let Some(got) = (unsafe { complete(thread, waiting.request, known, args[plan.status]) }) else {
         return thread.record(call, &shape);
     };
     (shape.bytes, shape.comm) = (got.bytes, got.comm);
@@ -115,9 +129,9 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
     let usable = !failed(rc) || each_status;
     let list = std::mem::take(&mut thread.waiting);
     thread.parts.clear();
-    let mut take = |&(_, request, known): &(u32, usize, Tracked), status: usize| {
+    let mut take = |(_, request, known): &(u32, usize, Tracked), status: usize| {
         // SAFETY: the caller's: MPI has filled in the statuses of what it has completed.
-        let got = unsafe { complete(thread, request, &known, status) };
+        let got = unsafe { complete(thread, *request, known, status) };
         thread.parts.extend(got);
     };
     match which(plan) {
@@ -167,7 +181,7 @@ fn is_pending(error: i32) -> bool {
 ///
 /// # Safety
 /// At `status` stands the status of this request.
-#[inline]
+#[inline(always)]
 unsafe fn complete(thread: &mut Thread, request: usize, known: &Tracked, status: usize) -> Option<Shape> {
     REQUESTS.with(|table| table.complete(request, known.serial));
     match known.what {

@@ -132,7 +132,7 @@ unsafe fn wrap<const P: usize, const N: usize>(
                 let mut args = args;
                 let waiting = completion::before(thread, plan, &mut args);
                 let rc = now.time(|| call(function, args));
-                completion::after(thread, &now, &args, rc, waiting);
+                completion::after(thread, &now, &args, rc, &waiting);
                 rc
             }
             way::START => {

@@ -121,12 +121,24 @@ pub fn at_exit() {
     let ended = ENDED.lock().unwrap_or_else(|poison| poison.into_inner());
     let Some(mut trailer) = ended.clone() else { return };
     trailer.end_units = end_units;
-    let state = rank.sink.lock();
+    let mut state = rank.sink.lock();
     match pack(rank, &state, &trailer) {
         Ok(()) => tidy(rank),
-        // What cannot be made smaller stays as it is: complete but for a chunk or so, which stands in the tails.
-        Err(_) if state.failure().is_some() => {}
-        Err(error) => say(&format!("rank {}: the trace stays uncompressed ({error})", rank.sink.rank)),
+        Err(_) if state.failure().is_some() => {
+            let mut frames = vec![Frame::new(Kind::Trailer).with_payload(&codec::to_bytes(&trailer), Some(LEVEL))];
+            let packed = |(frame, _): (Vec<u8>, Reset)| repack(&frame);
+            if let Ok(rest) = rest(&life::threads()).into_iter().map(packed).collect::<io::Result<Vec<_>>>() {
+                frames.splice(0..0, rest);
+            }
+            // If not even that fits, the last chunks stay in the tails, where a reader finds them.
+            if state.append_rest(&frames).is_ok() {
+                tidy(rank);
+            }
+        }
+        Err(error) => {
+            say(&format!("rank {}: the trace stays uncompressed ({error})", rank.sink.rank));
+            tidy(rank);
+        }
     }
 }
 
@@ -142,31 +154,45 @@ fn pack(rank: &Rank, state: &State, trailer: &Trailer) -> io::Result<()> {
 }
 
 fn write_packed(state: &State, trailer: &Trailer, temporary: &std::path::Path) -> io::Result<()> {
-    let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let (file, length) = state.file();
     let mut out = BufWriter::new(File::create(temporary)?);
     let mut at = 0;
     let mut head = [0; HEAD];
     while at < length {
         file.read_exact_at(&mut head, at)?;
-        let frame = Frame::parse(&head).map_err(damaged)?;
+        let frame = parse(&head)?;
         let mut stored = vec![0; frame.stored_len as usize];
         file.read_exact_at(&mut stored, at + HEAD as u64)?;
         at += (HEAD + stored.len()) as u64;
         if frame.kind == Kind::Calls as u8 {
-            let payload = frame.open(stored).map_err(damaged)?;
-            out.write_all(&frame.with_payload(&payload, Some(LEVEL)))?;
+            out.write_all(&repack(&[&head[..], &stored].concat())?)?;
         } else if frame.kind != Kind::Trailer as u8 {
             out.write_all(&head)?;
             out.write_all(&stored)?;
         }
     }
     for (frame, _) in rest(&life::threads()) {
-        out.write_all(&frame)?;
+        out.write_all(&repack(&frame)?)?;
     }
     out.write_all(&Frame::new(Kind::Trailer).with_payload(&codec::to_bytes(trailer), Some(LEVEL)))?;
     out.flush()?;
     out.get_ref().sync_all()
+}
+
+fn damaged(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn parse(head: &[u8; HEAD]) -> io::Result<Frame> {
+    Frame::parse(head).map_err(damaged)
+}
+
+/// A frame with its payload compressed.
+fn repack(frame: &[u8]) -> io::Result<Vec<u8>> {
+    let (head, stored) = frame.split_first_chunk().ok_or_else(|| damaged("a frame is cut off".into()))?;
+    let frame = parse(head)?;
+    let payload = frame.open(stored.to_vec()).map_err(damaged)?;
+    Ok(frame.with_payload(&payload, Some(LEVEL)))
 }
 
 /// Removes the tails, whose contents are in the file, and shows the summary if no rank has any left.

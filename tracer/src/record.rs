@@ -311,7 +311,7 @@ pub unsafe fn before_matched(thread: &Thread, plan: &Plan, args: &[usize]) -> Op
     // SAFETY: the caller's.
     let message = unsafe { handle_at(thread.layout, args[plan.message]) };
     MESSAGES.with(|table| {
-        let known = table.get(message);
+        let known = table.get(message).copied();
         table.forget(message);
         known
     })
@@ -459,14 +459,16 @@ pub unsafe fn before(thread: &mut Thread, plan: &Plan, args: &[usize]) -> Option
         Does::RequestFree => {
             // SAFETY: the caller's.
             let request = unsafe { handle_at(layout, args[plan.request]) };
-            let known = REQUESTS.with(|table| table.get(request));
-            REQUESTS.with(|table| table.forget(request));
-            known.map(|known| known.comm)
+            REQUESTS.with(|table| {
+                let comm = table.get(request).map(|known| known.comm);
+                table.forget(request);
+                comm
+            })
         }
         Does::Cancel => {
             // SAFETY: the caller's.
             let request = unsafe { handle_at(layout, args[plan.request]) };
-            REQUESTS.with(|table| table.get(request)).map(|known| known.comm)
+            REQUESTS.with(|table| table.get(request).map(|known| known.comm))
         }
         Does::DatatypeFree => {
             crate::life::TYPES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

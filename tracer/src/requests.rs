@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Orderi
 
 /// What a request is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum What {
     /// A receive.
     Recv,
@@ -22,26 +23,27 @@ pub enum What {
     NewComm,
 }
 
-/// A request or matched message.
+/// A request or matched message. The order of the fields is that of memory, so that it is copied in whole words.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Tracked {
+    /// Its communicator.
+    pub comm: &'static Comm,
+    /// Bytes of a send or collective, or of the buffer of an exchange; the address where a new communicator's handle will
+    /// stand.
+    pub bytes: u64,
+    /// Destination, root or requested source, as in a trace.
+    pub peer: i32,
+    /// Tag, as in a trace.
+    pub tag: i32,
+    /// Set by the table.
+    pub serial: u32,
     /// What it is of.
     pub what: What,
     /// It can be started again.
     pub persistent: bool,
     /// It has been started and not completed.
     pub active: bool,
-    /// Destination, root or requested source, as in a trace.
-    pub peer: i32,
-    /// Tag, as in a trace.
-    pub tag: i32,
-    /// Bytes of a send or collective, or of the buffer of an exchange; the address where a new communicator's handle will
-    /// stand.
-    pub bytes: u64,
-    /// Its communicator.
-    pub comm: &'static Comm,
-    /// Set by the table.
-    pub serial: u32,
 }
 
 /// A hash table with open addressing, by handle (never 0).
@@ -55,31 +57,34 @@ pub struct Table {
 const FIRST: usize = 1024;
 
 impl Table {
+    #[inline(always)]
     fn home(&self, handle: usize) -> usize {
         let mixed = (handle as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         mixed as usize & (self.slots.len() - 1)
     }
 
     /// Where a handle is, or where it would go.
+    #[inline(always)]
     fn place(&self, handle: usize) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = self.home(handle);
-        while self.slots[at].is_some_and(|(key, _)| key != handle) {
+        while self.slots[at].as_ref().is_some_and(|(key, _)| *key != handle) {
             at = (at + 1) & mask;
         }
         at
     }
 
     /// What is known of a handle.
-    #[inline]
-    pub fn get(&self, handle: usize) -> Option<Tracked> {
+    #[inline(always)]
+    pub fn get(&self, handle: usize) -> Option<&Tracked> {
         if self.used == 0 {
             return None;
         }
-        self.slots[self.place(handle)].map(|(_, tracked)| tracked)
+        self.slots[self.place(handle)].as_ref().map(|(_, tracked)| tracked)
     }
 
     /// Notes a request, in place of what was known of its handle.
+    #[inline(always)]
     pub fn insert(&mut self, handle: usize, tracked: Tracked) {
         if (self.used + 1) * 2 > self.slots.len() {
             self.grow();
@@ -90,6 +95,7 @@ impl Table {
         self.slots[at] = Some((handle, Tracked { serial: self.serial, ..tracked }));
     }
 
+    #[cold]
     fn grow(&mut self) {
         let length = (self.slots.len() * 2).max(FIRST);
         let old = std::mem::replace(&mut self.slots, vec![None; length]);
@@ -109,6 +115,7 @@ impl Table {
     }
 
     /// Notes that a request is complete: a persistent one is no longer active, another is gone.
+    #[inline(always)]
     pub fn complete(&mut self, handle: usize, serial: u32) {
         if self.used == 0 {
             return;
@@ -142,8 +149,8 @@ impl Table {
         let mut at = hole;
         loop {
             at = (at + 1) & mask;
-            let Some((handle, _)) = self.slots[at] else { break };
-            let home = self.home(handle);
+            let Some((handle, _)) = &self.slots[at] else { break };
+            let home = self.home(*handle);
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
                 self.slots[hole] = self.slots[at];
                 hole = at;
@@ -228,7 +235,7 @@ mod tests {
                             known.2 = true;
                         }
                     }
-                    _ => if let Some(known) = table.get(key) {
+                    _ => if let Some(known) = table.get(key).copied() {
                         table.complete(key, known.serial.wrapping_add(1));
                         prop_assert!(table.get(key).is_some(), "another entry was completed");
                         table.complete(key, known.serial);

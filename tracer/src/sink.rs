@@ -125,6 +125,20 @@ impl State {
         Ok(true)
     }
 
+    /// Appends frames after writing has failed: what is left is small, and may fit.
+    ///
+    /// # Errors
+    /// If not all of them can be written; the file is as it was.
+    pub fn append_rest(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
+        let rest = frames.concat();
+        if let Err(error) = self.file.write_all(&rest) {
+            self.file.set_len(self.length)?;
+            return Err(error);
+        }
+        self.length += rest.len() as u64;
+        Ok(())
+    }
+
     /// Lets nothing more be written by threads that are still at it.
     pub fn close(&mut self) {
         self.closed.get_or_insert(None);
