@@ -1,7 +1,12 @@
-//! The documentation holds: every page of the book exists, every link leads somewhere, and every command that a shell
-//! block shows is one that the real command accepts.
+//! The documentation holds: every page of the book exists, every link leads somewhere, every command that a shell block
+//! shows is one that the real command accepts, and every key of JSON that is described is there, and no other.
 
+use phasecast_tests::example::compiled;
+use phasecast_tests::mpi::Mpi;
+use phasecast_tests::process::run;
+use phasecast_tests::traced::Job;
 use phasecast_tests::{phasecast, root};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -229,6 +234,59 @@ fn every_xtask_shown_exists() {
         let help = Command::new(cargo).current_dir(root()).args(["xtask", &name, "--help"]).output();
         assert!(help.is_ok_and(|out| out.status.success()), "there is no `cargo xtask {name}`");
     }
+}
+
+/// The words between backquotes in the first column of the first table after `mark` on a page of the book.
+fn described(page: &str, mark: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join("docs/src").join(page)).expect("the page is there");
+    let (_, after) = text.split_once(mark).unwrap_or_else(|| panic!("{page} has no \"{mark}\""));
+    let rows = after.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_string).collect()
+}
+
+fn keys(object: &Value) -> BTreeSet<String> {
+    object.as_object().unwrap_or_else(|| panic!("no object: {object}")).keys().cloned().collect()
+}
+
+fn with(mut keys: BTreeSet<String>, more: &str) -> BTreeSet<String> {
+    keys.insert(more.to_string());
+    keys
+}
+
+#[test]
+fn every_key_of_json_is_described() {
+    let program = compiled(Mpi::OpenMpi, "cg.c");
+    let traced = Job::new(Mpi::OpenMpi, 2, &words_of(&program)).run();
+    assert_eq!(traced.outcome.code, 0, "{:?}", traced.outcome);
+    assert_eq!(described("guide/scripting.md", "### `stat`"), keys(&traced.stat()));
+
+    let answer = |command: &mut Command| -> Value {
+        let out = run(command).succeeded().stdout;
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in\n{out}"))
+    };
+    let analysis = answer(Command::new(phasecast()).arg("analyze").arg(&traced.trace).arg("--json"));
+    assert_eq!(described("formats/phases.md", "## Manifest"), with(keys(&analysis), "volume_classes"));
+    assert_eq!(described("formats/phases.md", "Of each phase:"), with(keys(&analysis["phases"][0]), "hashes"));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let phasecast = |words: &[&str]| {
+        let mut command = Command::new(phasecast());
+        command.current_dir(folder.path()).args(words).args(["--launcher", "mpirun.openmpi --oversubscribe -n {n}"]);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.args(["--json", "--"]).args(words_of(&program));
+        answer(&mut command)
+    };
+    let signed = phasecast(&["sign", "--live", "-n", "2", "--runs", "1", "-o", "cg.phc"]);
+    assert_eq!(with(with(keys(&analysis), "signature"), "aet_s"), keys(&signed));
+    let prediction = phasecast(&["predict", "cg.phc"]);
+    assert_eq!(described("formats/prediction.md", "# Prediction"), keys(&prediction));
+    assert_eq!(described("formats/prediction.md", "Of each phase:"), keys(&prediction["phases"][0]));
+}
+
+/// A short run, as a command.
+fn words_of(program: &Path) -> [&std::ffi::OsStr; 3] {
+    [program.as_os_str(), "32".as_ref(), "200".as_ref()]
 }
 
 #[test]
