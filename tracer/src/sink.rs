@@ -9,6 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use phasecast_trace::reader::file_name;
 use phasecast_trace::tail;
 
+/// Space that the first tail takes beyond its own, to be given back when the disk is full: for the last chunk, compressed,
+/// and the end record.
+const RESERVE: usize = 32 * 1024;
+
 /// A rank's file, and the folder that it stands in.
 pub struct Sink {
     /// The trace's folder.
@@ -73,6 +77,14 @@ impl Sink {
         }
     }
 
+    /// Gives back the space that was kept for a full disk.
+    pub fn release_reserve(&self) {
+        let path = self.folder.join(tail::file_name(self.rank, 0));
+        if let Ok(tail) = OpenOptions::new().write(true).open(path) {
+            let _ = tail.set_len(tail::LENGTH as u64);
+        }
+    }
+
     /// Makes and maps the tail of a thread; all of its space is taken, so that a full disk shows now and not as a signal.
     ///
     /// # Errors
@@ -87,7 +99,10 @@ impl Sink {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: an open file.
-        let error = unsafe { libc::posix_fallocate(fd, 0, tail::LENGTH as i64) };
+        let error = unsafe {
+            let reserve = if thread == 0 { RESERVE } else { 0 };
+            libc::posix_fallocate(fd, 0, (tail::LENGTH + reserve) as i64)
+        };
         let map = if error != 0 {
             Err(io::Error::from_raw_os_error(error))
         } else {
