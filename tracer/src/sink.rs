@@ -133,7 +133,8 @@ impl State {
             return Ok(false);
         }
         if let Err(error) = self.file.write_all(frame) {
-            self.file.set_len(self.length)?;
+            // If this fails too, the file ends within a frame, which readers understand.
+            let _ = self.file.set_len(self.length);
             return Err(error);
         }
         self.length += frame.len() as u64;
@@ -145,6 +146,7 @@ impl State {
     /// # Errors
     /// If not all of them can be written; the file is as it was.
     pub fn append_rest(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
+        self.file.set_len(self.length)?;
         let rest = frames.concat();
         if let Err(error) = self.file.write_all(&rest) {
             self.file.set_len(self.length)?;
