@@ -110,11 +110,9 @@ macro_rules! mpi {
     ($name:ident($($argument:expr),* $(,)?)) => {{
         const INDEX: usize = $crate::plan::index(stringify!($name));
         let function = $crate::real::function(INDEX);
+        type Function = unsafe extern "C-unwind" fn($($crate::real::word!($argument)),*) -> i32;
         // SAFETY: every procedure of MPI takes integers and pointers only; the caller passes as many as the standard says.
-        let function: unsafe extern "C-unwind" fn($($crate::real::word!($argument)),*) -> i32 =
-            unsafe { std::mem::transmute(function) };
-        // SAFETY: as above.
-        unsafe { function($($argument as usize),*) }
+        unsafe { std::mem::transmute::<usize, Function>(function)($($argument as usize),*) }
     }};
 }
 
