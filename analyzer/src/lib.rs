@@ -84,11 +84,12 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
     }
     let mut volumes = surveys[0].volumes.clone();
     surveys.iter().skip(1).for_each(|s| volumes.merge(&s.volumes));
-    let symbols = Symbols::new(&volumes.classes());
+    let symbols = Symbols::new(&volumes.classes(), first.procedures());
     let (mut zones, mut difference, mut used) = (Vec::new(), None, 1);
     if let Some(second) = traces.get(1) {
         let stage = Stage::new(progress, start, of);
-        match stream::compare(first, second, &symbols, settings.threads, &stage)? {
+        let theirs = Symbols::new(&volumes.classes(), second.procedures());
+        match stream::compare([first, second], [&symbols, &theirs], settings.threads, &stage)? {
             Comparison::Same(found) => (zones, used) = (found, 2),
             Comparison::Different(words) => difference = Some(words),
         }

@@ -41,20 +41,19 @@ pub enum Comparison {
     Different(String),
 }
 
-/// Compares the streams of all ranks of two runs.
+/// Compares the streams of all ranks of two runs, each with the symbols of its own procedures.
 ///
 /// # Errors
 /// If a file is damaged.
 pub fn compare(
-    first: &Trace,
-    second: &Trace,
-    symbols: &Symbols,
+    [first, second]: [&Trace; 2],
+    symbols: [&Symbols; 2],
     threads: usize,
     stage: &Stage<'_>,
 ) -> Result<Comparison, AnalyzeError> {
     let ranks = parallel::map(first.size() as usize, threads, stage, |rank, done| {
         let rank = Rank(rank as u32);
-        let mut sides = [Side::new(first, rank), Side::new(second, rank)];
+        let mut sides = [Side::new(first, rank, symbols[0]), Side::new(second, rank, symbols[1])];
         let mut zones = Vec::new();
         let mut told = 0;
         loop {
@@ -62,11 +61,11 @@ pub fn compare(
             let (at, pair) = (a.taken, (a.peek(0)?, b.peek(0)?));
             match pair {
                 (None, None) => return Ok(Ok(zones)),
-                (Some(x), Some(y)) if symbols.item(&x) == symbols.item(&y) => {
+                (Some(x), Some(y)) if a.symbols.item(&x) == b.symbols.item(&y) => {
                     a.take();
                     b.take();
                 }
-                _ => match reordered(&mut sides, symbols)? {
+                _ => match reordered(&mut sides)? {
                     Some(zone) => zones.push(zone),
                     None => return Ok(Err((at, difference(first, second, rank, at, pair)))),
                 },
@@ -85,14 +84,15 @@ pub fn compare(
 }
 
 struct Side<'a> {
+    symbols: &'a Symbols,
     items: Items<'a>,
     ahead: VecDeque<Item>,
     taken: u64,
 }
 
 impl<'a> Side<'a> {
-    fn new(trace: &'a Trace, rank: Rank) -> Side<'a> {
-        Side { items: Items::new(trace, rank), ahead: VecDeque::new(), taken: 0 }
+    fn new(trace: &'a Trace, rank: Rank, symbols: &'a Symbols) -> Side<'a> {
+        Side { symbols, items: Items::new(trace, rank), ahead: VecDeque::new(), taken: 0 }
     }
 
     fn peek(&mut self, far: usize) -> Result<Option<Item>, AnalyzeError> {
@@ -112,13 +112,13 @@ impl<'a> Side<'a> {
 }
 
 /// Looks for the shortest stretch after which both sides have had the same events.
-fn reordered(sides: &mut [Side<'_>; 2], symbols: &Symbols) -> Result<Option<Zone>, AnalyzeError> {
+fn reordered(sides: &mut [Side<'_>; 2]) -> Result<Option<Zone>, AnalyzeError> {
     let start = sides[0].taken;
     let mut sums = [0u64; 2];
     for far in 0..WINDOW {
         for (sum, side) in sums.iter_mut().zip(sides.iter_mut()) {
             let Some(item) = side.peek(far)? else { return Ok(None) };
-            *sum = sum.wrapping_add(mix(symbols.item(&item)));
+            *sum = sum.wrapping_add(mix(side.symbols.item(&item)));
         }
         if sums[0] == sums[1] {
             let length = far as u64 + 1;

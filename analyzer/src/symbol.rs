@@ -1,12 +1,13 @@
 //! What makes two events the same: the symbol of an event, of a set of receives, and of a whole segment.
 //!
 //! The name of the completing call is no part of it (Testall here is Waitall there), nor are tag and communicator
-//! (ranks number communicators on their own). Receives between two other events complete in any order, so they count
+//! (ranks number communicators on their own). A collective's name is, without what tells a large count. Receives between two other events complete in any order, so they count
 //! as a set: the sum of their hashes.
 use crate::source::Item;
 use crate::volume;
 use phasecast_trace::{Event, EventKind};
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A set of receives ends after so many, so that a rank which only receives has more than one symbol.
 pub const SET_MAX: u32 = 64;
@@ -36,29 +37,37 @@ pub fn mix(mut x: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Symbols {
     classes: Arc<[u64]>,
+    /// For each procedure of the trace, a hash of its name.
+    names: Arc<[u64]>,
 }
 
 impl Symbols {
-    /// Symbols by these upper bounds of volume classes ([`crate::model::Analysis::volume_classes`]).
-    pub fn new(volume_classes: &[u64]) -> Symbols {
-        Symbols { classes: volume_classes.into() }
+    /// Symbols by these upper bounds of volume classes ([`crate::model::Analysis::volume_classes`]), of events whose
+    /// [`Event::proc`] is an index into `procedures`.
+    pub fn new(volume_classes: &[u64], procedures: &[String]) -> Symbols {
+        let hash = |name: &String| xxh3_64(name.strip_suffix("_c").unwrap_or(name).as_bytes());
+        Symbols { classes: volume_classes.into(), names: procedures.iter().map(hash).collect() }
     }
 
     /// The symbol of an event; of a receive, its summand in the set it belongs to.
     pub fn of(&self, event: &Event) -> u64 {
-        self.hash(event.kind, event.peer, event.bytes)
+        self.hash(event.kind, event.peer, event.bytes, event.proc.0)
     }
 
     /// The same of a compact event.
     #[inline]
     pub fn item(&self, item: &Item) -> u64 {
-        self.hash(item.kind, item.peer, item.bytes)
+        self.hash(item.kind, item.peer, item.bytes, item.proc)
     }
 
     #[inline]
-    fn hash(&self, kind: EventKind, peer: i32, bytes: u64) -> u64 {
+    fn hash(&self, kind: EventKind, peer: i32, bytes: u64, proc: u16) -> u64 {
         let class = volume::class(&self.classes, bytes);
-        mix((u64::from(peer as u32) << 2 | kind as u64).wrapping_add(mix(class.wrapping_add(1)))).max(1)
+        let name = match kind {
+            EventKind::Collective => self.names.get(proc as usize).copied().unwrap_or(0),
+            EventKind::Send | EventKind::Recv => 0,
+        };
+        mix((u64::from(peer as u32) << 2 | kind as u64).wrapping_add(mix(class.wrapping_add(1))) ^ name).max(1)
     }
 }
 

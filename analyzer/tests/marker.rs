@@ -78,7 +78,7 @@ fn the_hashes_of_a_phase_are_those_of_its_events() {
     let folder = Folder::new();
     let trace = stencil(4, 200, |step| 80_000 + noise(3, step)).write(&folder.path("a"), 500);
     let analysis = run(&[Trace::open(trace.path()).unwrap()]);
-    let symbols = phasecast_analyzer::Symbols::new(&analysis.volume_classes);
+    let symbols = phasecast_analyzer::Symbols::new(&analysis.volume_classes, trace.procedures());
     let mut checked = 0;
     for rank in trace.ranks() {
         let mut hasher = phasecast_analyzer::SegmentHasher::new(&symbols);

@@ -46,7 +46,8 @@ impl Launcher {
             None => &["mpirun", "mpiexec", "srun"],
         };
         let found = names.iter().find_map(|name| in_path(OsStr::new(name)));
-        let found = found.context("no mpirun, mpiexec or srun is in PATH. Install an MPI, or name one with --launcher.")?;
+        let found =
+            found.context("no mpirun, mpiexec or srun is in PATH. Install an MPI, or name one with --launcher.")?;
         Ok(Launcher { words: vec![found.into(), "-n".into(), ranks.to_string().into()] })
     }
 

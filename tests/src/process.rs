@@ -65,6 +65,11 @@ pub fn run(command: &mut Command) -> Outcome {
 }
 
 impl Running {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Standard output so far.
     pub fn stdout(&self) -> String {
         text(&self.stdout)

@@ -86,7 +86,8 @@ impl<'a> Observation<'a> {
                 bail!("the program runs with {} ranks, the signature is of {}", header.size, self.analysis.ranks);
             }
             let started = follower.nanos(header.clock.units);
-            let tracker = tracker.get_or_insert_with(|| Tracker::new(self.analysis, rank, started));
+            let tracker = tracker
+                .get_or_insert_with(|| Tracker::new(self.analysis, rank, started, &follower.header().procedures));
             follower.poll(|call| call.events().for_each(|event| tracker.event(&event)))?;
             if let Some(trailer) = follower.trailer() {
                 tracker.end(follower.nanos(trailer.end_units));

@@ -11,8 +11,8 @@ use anyhow::Result;
 use clap::Args;
 use phasecast_analyzer::{Analysis, Estimate, Piece, estimate};
 use phasecast_prediction::{PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
-use phasecast_trace::{Nanos, PhaseId};
 use phasecast_trace::container::write_atomic;
+use phasecast_trace::{Nanos, PhaseId};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

@@ -4,7 +4,7 @@ use crate::launch::{Launcher, boot_id, catch_interrupts};
 use crate::output;
 use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
 use crate::trace_launch::traced_command;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use phasecast_analyzer::Settings;
 use phasecast_trace::{Nanos, Trace};
@@ -109,9 +109,9 @@ fn base_run(launcher: &Launcher, folder: &Path, args: &SignArgs) -> Result<BaseR
     if !status.success() {
         bail!("the base run failed ({status}); make it run under `{launcher}` first");
     }
-    let trace = Trace::open(folder).context(
-        "the base run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI?",
-    )?;
+    let trace = Trace::open(folder).map_err(|error| {
+        anyhow!("the base run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI? ({error})")
+    })?;
     if trace.size() != args.n {
         bail!(
             "the program ran with {} ranks instead of {}: does the launcher belong to its MPI?",

@@ -39,8 +39,8 @@ pub struct Tracker<'a> {
 }
 
 impl<'a> Tracker<'a> {
-    /// A tracker of a rank whose process started at `started`.
-    pub fn new(analysis: &'a Analysis, rank: Rank, started: Nanos) -> Tracker<'a> {
+    /// A tracker of a rank whose process started at `started`; `procedures` are the names of its own numbers.
+    pub fn new(analysis: &'a Analysis, rank: Rank, started: Nanos, procedures: &[String]) -> Tracker<'a> {
         let pieces = &analysis.pieces[rank.index()];
         Tracker {
             analysis,
@@ -51,7 +51,7 @@ impl<'a> Tracker<'a> {
             piece_start: 0,
             boundary: started,
             started,
-            hasher: SegmentHasher::new(&Symbols::new(&analysis.volume_classes)),
+            hasher: SegmentHasher::new(&Symbols::new(&analysis.volume_classes, procedures)),
             strange: 0,
             divergence: None,
             base_total: pieces.iter().map(|p| p.time.0).sum(),
