@@ -31,12 +31,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if analysis.verdict.pays { "pays".into() } else { analysis.verdict.reason.clone() },
     );
     if let (Some(marker), false) = (&analysis.marker, brief) {
-        println!("  marker {} every {} skew {:.2e} s in flight {:.2}", marker.words, marker.every, marker.skew_s, marker.in_flight);
+        println!(
+            "  marker {} every {} skew {:.2e} s in flight {:.2}",
+            marker.words, marker.every, marker.skew_s, marker.in_flight
+        );
     }
     for phase in analysis.phases.iter().filter(|p| p.relevant && !brief) {
         println!(
             "  {:4} x {:6}  {:.6} s  sd {:.6}  {:5.2} %  planned {:3}  {}",
-            phase.id.0, phase.weight, phase.time_s, phase.sd_s, 100.0 * phase.share, phase.planned.len(), phase.structure
+            phase.id.0,
+            phase.weight,
+            phase.time_s,
+            phase.sd_s,
+            100.0 * phase.share,
+            phase.planned.len(),
+            phase.structure
         );
     }
     if let Some(target) = target {

@@ -16,7 +16,7 @@ pub const MOST: u64 = 60_000;
 /// The shortest mean segment in seconds.
 pub const SHORTEST_S: f64 = 20e-6;
 /// Different patterns of one length that are counted at a time.
-const DISTINCT: usize = 1 << 20;
+const DISTINCT: usize = 1 << 17;
 /// Candidates kept of those that come about equally often, and the occurrences they may have together.
 const ALIKE: u64 = 48;
 const ALIKE_OCCURRENCES: u64 = 200_000;

@@ -162,11 +162,7 @@ fn rank_estimate(phases: usize, samples: &[(usize, Sample)]) -> RankEstimate {
         }
         out.measured_base += sum(&seen, Sample::profile);
         out.total += measured + rest;
-        out.phases.push(PhaseEstimate {
-            measured: seen.len() as u64,
-            mean_s: Some(mean),
-            total_s: measured + rest,
-        });
+        out.phases.push(PhaseEstimate { measured: seen.len() as u64, mean_s: Some(mean), total_s: measured + rest });
     }
     if out.freedom.is_infinite() {
         out.freedom = 30.0;

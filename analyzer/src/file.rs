@@ -152,7 +152,8 @@ fn check(analysis: &Analysis) -> Result<(), String> {
             return Err(format!("the times of phase {at} are no numbers"));
         }
     }
-    let totals = [analysis.run_time_s, analysis.explained_s, analysis.planned_s, analysis.coverage, analysis.residual_s];
+    let totals =
+        [analysis.run_time_s, analysis.explained_s, analysis.planned_s, analysis.coverage, analysis.residual_s];
     if !totals.iter().chain(&analysis.base_runs_s).all(|x| x.is_finite() && *x >= 0.0) {
         return Err("its totals are no numbers".into());
     }

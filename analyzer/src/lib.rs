@@ -18,8 +18,8 @@ pub mod marker;
 pub mod matching;
 pub mod model;
 pub mod parallel;
-pub mod phases;
 pub mod pbb;
+pub mod phases;
 pub mod pilot;
 pub mod plan;
 pub mod segments;
@@ -95,8 +95,7 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
         }
         start += items;
     }
-    let input =
-        Input { traces: &traces[..used], surveys: &surveys, zones: &zones, symbols: &symbols, settings };
+    let input = Input { traces: &traces[..used], surveys: &surveys, zones: &zones, symbols: &symbols, settings };
     let own = first.items();
     let stages = [start, start + own / 4, start + own].map(|at| Stage::new(progress, at, of));
     let mut analysis = match settings.method {

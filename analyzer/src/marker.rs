@@ -21,6 +21,8 @@ pub const AIM: f64 = 0.01;
 const TOLERATED: f64 = 0.05;
 /// Candidates within this share of the run of the least cost are compared by their skew.
 pub const NEAR: f64 = 0.03;
+/// Times the least cost up to which quiet candidates are looked at.
+const QUIET: f64 = 2.0;
 /// Candidates of either kind whose skew is looked at.
 const FINALISTS: usize = 32;
 /// More classes than this are not followed: nothing repeats then.
@@ -93,22 +95,26 @@ pub fn needed(times: &Times, all: f64, aim: f64) -> u64 {
     (finite.ceil() as u64).clamp(3, times.count.max(3)).min(times.count)
 }
 
-/// What a set of classes costs to measure, in seconds; `rest` is the time of segments that are in none of them.
-pub fn cost<'t>(classes: impl Iterator<Item = &'t Times> + Clone, rest: f64, span_s: f64, relevance: f64) -> f64 {
+/// What a set of classes costs to measure, in seconds, and how many occurrences are measured; `rest` is the time of segments that are in none of them.
+pub fn cost<'t>(
+    classes: impl Iterator<Item = &'t Times> + Clone,
+    rest: f64,
+    span_s: f64,
+    relevance: f64,
+) -> (f64, u64) {
     let repeating = |t: &&Times| t.count >= REPEATS;
     let relevant = |t: &&Times| repeating(t) && t.sum >= relevance * span_s;
     let once: f64 = classes.clone().filter(|t| !repeating(t)).map(|t| t.sum).sum();
     let small: f64 = classes.clone().filter(|t| repeating(t) && !relevant(t)).map(|t| t.sum).sum();
     let all: f64 = classes.clone().filter(relevant).map(|t| t.count as f64 * t.local_sd()).sum();
-    let measured: f64 = classes
-        .filter(relevant)
-        .map(|t| {
-            let warm = (WARM_S / t.mean()).max(1.0);
-            let run = (needed(t, all, AIM * span_s) as f64 + warm).min(t.count as f64);
-            run * t.mean() + RESTART_S
-        })
-        .sum();
-    measured + once + rest + (small - TOLERATED * span_s).max(0.0)
+    let (mut measured, mut samples) = (0.0, 0);
+    for times in classes.filter(relevant) {
+        let needed = needed(times, all, AIM * span_s);
+        let warm = (WARM_S / times.mean()).max(1.0);
+        measured += (needed as f64 + warm).min(times.count as f64) * times.mean() + RESTART_S;
+        samples += needed;
+    }
+    (measured + once + rest + (small - TOLERATED * span_s).max(0.0), samples)
 }
 
 struct Segmenter {
@@ -126,6 +132,8 @@ pub struct Priced {
     pub candidate: Candidate,
     /// Its cost in seconds.
     pub cost_s: f64,
+    /// Occurrences that are measured for that.
+    pub samples: u64,
 }
 
 /// Prices all candidates, cheapest first.
@@ -144,7 +152,9 @@ pub fn price(
     let mut sorted = candidates.to_vec();
     sorted.sort_unstable_by_key(|c| (c.length, c.hash));
     groups.extend(sorted.chunk_by(|a, b| a.length == b.length));
-    let priced = parallel::map(groups.len(), threads, stage, |task, _| Ok(price_length(pilot, groups[task], span_s, relevance)))?;
+    let priced = parallel::map(groups.len(), threads, stage, |task, _| {
+        Ok(price_length(pilot, groups[task], span_s, relevance))
+    })?;
     let mut priced: Vec<Priced> = priced.into_iter().flatten().collect();
     priced.sort_by(|a, b| {
         let key = |p: &Priced| (p.candidate.length, p.candidate.first, p.candidate.hash);
@@ -197,8 +207,8 @@ fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance:
         // In the order of their sums, so that rounding does not depend on the map.
         let mut classes: Vec<(&u64, &Times)> = segmenter.classes.iter().collect();
         classes.sort_unstable_by_key(|(hash, _)| **hash);
-        let cost_s = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance);
-        priced.push(Priced { candidate: *candidate, cost_s });
+        let (cost_s, samples) = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance);
+        priced.push(Priced { candidate: *candidate, cost_s, samples });
     }
     priced
 }
@@ -224,17 +234,19 @@ pub fn positions(pilot: &Pilot, finalists: &[Priced]) -> Vec<Vec<u64>> {
     found
 }
 
-/// The cheapest candidates: those within [`NEAR`] of the best, the ones that end in a collective before others (quiet
-/// places), as long as their cuts together stay within `room`. The cheapest comes first.
+/// The cheapest candidates: those within [`NEAR`] of the best and, as their cuts are quiet, those that end in a
+/// collective up to [`QUIET`] times its cost, as long as their cuts together stay within `room`. The cheapest is first.
 pub fn finalists(pilot: &Pilot, priced: &[Priced], span_s: f64, room: u64) -> Vec<Priced> {
     let Some(best) = priced.first() else { return Vec::new() };
-    let near = priced.iter().take_while(|p| p.cost_s <= best.cost_s + NEAR * span_s);
+    let near = best.cost_s + NEAR * span_s;
     let (quiet, others): (Vec<&Priced>, Vec<&Priced>) =
-        near.skip(1).partition(|p| pilot.is_collective(p.candidate.first as usize));
+        priced[1..].iter().partition(|p| pilot.is_collective(p.candidate.first as usize));
+    let quiet = quiet.into_iter().take_while(|p| p.cost_s <= near.max(QUIET * best.cost_s));
+    let others = others.into_iter().take_while(|p| p.cost_s <= near);
     let cuts = |p: &Priced| p.candidate.count / p.candidate.every + 1;
     let mut left = room.saturating_sub(cuts(best));
     let mut chosen = vec![*best];
-    for priced in quiet.into_iter().take(FINALISTS).chain(others.into_iter().take(FINALISTS)) {
+    for priced in quiet.take(FINALISTS).chain(others.take(FINALISTS)) {
         if cuts(priced) <= left {
             left -= cuts(priced);
             chosen.push(*priced);

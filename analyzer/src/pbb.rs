@@ -16,12 +16,12 @@ use crate::source::with_feed;
 use crate::stream;
 use crate::symbol::{Point, mix, of_set};
 use phasecast_trace::{EventKind, Nanos, PhaseId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Times that differ by no more than this are the same.
 const FLOOR_NS: u64 = 5_000;
 /// Different blocks that are told apart; what comes after and is like none of them is put together.
-const MOST_CLASSES: usize = 1 << 16;
+const MOST_CLASSES: usize = 1 << 15;
 /// Events of a trace whose pieces are kept, each an event: 40 bytes.
 const MOST_PIECES: u64 = 4_000_000;
 
@@ -59,25 +59,32 @@ fn kind(event: &Placed) -> u64 {
 #[derive(Default)]
 struct Known {
     leaders: Vec<Block>,
-    /// By types, the classes in the order of the sums of their times.
-    index: FastMap<u64, BTreeMap<(u64, u32), ()>>,
+    /// By types and step of volume, the classes in the order of the sums of their times.
+    index: FastMap<(u64, u64), BTreeSet<(u64, u32)>>,
 }
 
 impl Known {
     /// The first class to whose leader the block is similar, or a new one; none if there are too many.
     fn class(&mut self, block: &Block, similarity: f64) -> Option<u32> {
         let types = block.types.iter().fold(0, |h, (rank, kind)| mix(h ^ (u64::from(*rank) << 20 | kind)));
+        let volume: u64 = block.volumes.iter().fold(0, |sum: u64, v| sum.saturating_add(*v));
         let sum: u64 = block.times.iter().sum();
-        // Sums of similar times differ by no more than this.
-        let reach = (sum as f64 * similarity / (1.0 - similarity).max(0.05)) as u64 + FLOOR_NS * block.times.len() as u64;
-        let alike = self.index.entry(types).or_default();
-        let near = alike.range((sum.saturating_sub(reach), 0)..=(sum.saturating_add(reach), u32::MAX));
-        let found = near.map(|((_, id), ())| *id).filter(|&id| similar(&self.leaders[id as usize], block, similarity)).min();
+        // Sums of similar volumes lie in the same or in neighbouring steps, sums of similar times within this reach.
+        let step = ((volume + 1) as f64).ln() / -f64::ln(1.0 - similarity.clamp(0.001, 0.9));
+        let reach =
+            (sum as f64 * similarity / (1.0 - similarity).max(0.05)) as u64 + FLOOR_NS * block.times.len() as u64;
+        let range = (sum.saturating_sub(reach), 0)..=(sum.saturating_add(reach), u32::MAX);
+        let steps = [step as u64 + 1, step as u64, step as u64 + 2];
+        let near = steps
+            .iter()
+            .filter_map(|step| self.index.get(&(types, *step)))
+            .flat_map(|alike| alike.range(range.clone()));
+        let found = near.map(|&(_, id)| id).filter(|&id| similar(&self.leaders[id as usize], block, similarity)).min();
         if found.is_some() || self.leaders.len() >= MOST_CLASSES {
             return found;
         }
         let id = self.leaders.len() as u32;
-        alike.insert((sum, id), ());
+        self.index.entry((types, steps[0])).or_default().insert((sum, id));
         self.leaders.push(block.clone());
         Some(id)
     }
@@ -157,7 +164,8 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
     })?;
 
     // The tail of the run after the last event is a one-off of its own.
-    let tails: Vec<u64> = survey.spans.iter().zip(&last_exit).map(|(span, exit)| span.1.saturating_sub(*exit)).collect();
+    let tails: Vec<u64> =
+        survey.spans.iter().zip(&last_exit).map(|(span, exit)| span.1.saturating_sub(*exit)).collect();
     let tail = groups.len() as u32;
     let mut end = Group { first_tick: u64::MAX, words: "the end of the run".into(), ..Group::default() };
     end.first_s = tails[slowest] as f64 * 1e-9;
@@ -280,7 +288,14 @@ impl Numbering {
                     1 => (first.words, first.hashes),
                     n => (format!("{n} kinds of blocks, each too short to matter"), vec![0; spans.len()]),
                 };
-                Class { times: vec![first.first_s], stats: Some(stats), events: first.events, structure, hashes, relevant }
+                Class {
+                    times: vec![first.first_s],
+                    stats: Some(stats),
+                    events: first.events,
+                    structure,
+                    hashes,
+                    relevant,
+                }
             })
             .collect()
     }

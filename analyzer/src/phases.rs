@@ -64,7 +64,7 @@ pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Samp
             planned = match sampling {
                 Sampling::First => vec![0],
                 Sampling::Spread if times.count < REPEATS => (0..times.count).collect(),
-                Sampling::Spread => plan::spread(&class.times, needed(times, all, AIM * run_s)),
+                Sampling::Spread => plan::choose(&class.times, needed(times, all, AIM * run_s), 0.25 * AIM * run_s),
             };
             covered += times.sum;
             estimated += times.count as f64 * plan::mean(&class.times, &planned);
@@ -96,7 +96,10 @@ fn judge(phases: &[Phase], coverage: f64, planned: f64) -> Verdict {
     let percent = |x: f64| format!("{:.0} %", 100.0 * x);
     let advice = "run it in full; a live prediction can still scale by its progress, with a wide interval";
     let (pays, reason) = if repeating.is_empty() {
-        (false, format!("nothing in this program repeats often enough to be measured, so no signature pays here: {advice}"))
+        (
+            false,
+            format!("nothing in this program repeats often enough to be measured, so no signature pays here: {advice}"),
+        )
     } else if coverage < 0.5 {
         let covered = percent(coverage);
         (false, format!("the phases that repeat cover only {covered} of the run, so no signature pays here: {advice}"))

@@ -71,7 +71,7 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
         })
     };
     closed.cuts.retain(|cut| !forbidden(cut));
-    let chosen = quietest(&finalists, &positions, &closed.cuts);
+    let chosen = quietest(&finalists, &positions, &closed.cuts, span_s);
     let marker = chosen.map(|(number, skew_s, in_flight)| {
         let candidate = finalists[number].candidate;
         let last = candidate.first as usize;
@@ -94,11 +94,13 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     assemble(input, &pilot, closed, marker)
 }
 
-/// The finalist with the least skew, then the least cost, with its mean skew in seconds and messages in flight.
-fn quietest(finalists: &[Priced], positions: &[Vec<u64>], cuts: &[Cut]) -> Option<(usize, f64, f64)> {
+/// The finalist to be taken, with its mean skew in seconds and messages in flight. A skewed cut costs time at each
+/// restart: the ranks that are ahead wait. Among those within [`marker::NEAR`] of the least cost with that, the least
+/// skew decides, then the cost.
+fn quietest(finalists: &[Priced], positions: &[Vec<u64>], cuts: &[Cut], span_s: f64) -> Option<(usize, f64, f64)> {
     let by_position: FastMap<u64, usize> = cuts.iter().enumerate().map(|(i, cut)| (cut.at, i)).collect();
-    let mut best: Option<(usize, f64, f64)> = None;
-    for (number, own) in positions.iter().enumerate().take(finalists.len()) {
+    let mut scored: Vec<(f64, usize, f64, f64)> = Vec::new();
+    for (number, (own, priced)) in positions.iter().zip(finalists).enumerate() {
         let (mut count, mut skew, mut in_flight) = (0u64, 0u128, 0i128);
         for cut in own.iter().filter_map(|at| by_position.get(at)).map(|&i| &cuts[i]) {
             count += 1;
@@ -109,12 +111,15 @@ fn quietest(finalists: &[Priced], positions: &[Vec<u64>], cuts: &[Cut]) -> Optio
         if count < candidates::FEWEST || count * 10 < own.len() as u64 * 9 {
             continue;
         }
-        let mean = (number, skew as f64 / count as f64 * 1e-9, in_flight as f64 / count as f64);
-        if best.is_none_or(|b| mean.1 < b.1) {
-            best = Some(mean);
-        }
+        let skew_s = skew as f64 / count as f64 * 1e-9;
+        let cost_s = priced.cost_s + skew_s * priced.samples as f64;
+        scored.push((cost_s, number, skew_s, in_flight as f64 / count as f64));
     }
-    best
+    scored.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let near = scored.first()?.0 + marker::NEAR * span_s;
+    let (_, number, skew_s, in_flight) =
+        scored.into_iter().take_while(|s| s.0 <= near).reduce(|best, s| if s.2 < best.2 { s } else { best })?;
+    Some((number, skew_s, in_flight))
 }
 
 /// Times of a rank's segments in ns, from its exits at the cuts and its span.

@@ -4,7 +4,6 @@ use crate::error::AnalyzeError;
 use crossbeam_channel::{Receiver, Sender};
 use phasecast_trace::reader::RankReader;
 use phasecast_trace::{Event, EventKind, Flags, Rank, Trace};
-use std::collections::VecDeque;
 use std::sync::Mutex;
 
 /// One event, as far as the analysis needs it.
@@ -51,16 +50,16 @@ const BLOCK: usize = 2048;
 /// Streams the items of one rank.
 pub struct Items<'a> {
     reader: RankReader<'a>,
-    queue: VecDeque<Item>,
+    block: Vec<Item>,
+    at: usize,
     /// The last event read, held back until it is known whether its call goes on.
     held: Option<Item>,
-    ended: bool,
 }
 
 impl<'a> Items<'a> {
     /// The items of `rank`.
     pub fn new(trace: &'a Trace, rank: Rank) -> Items<'a> {
-        Items { reader: trace.calls(rank), queue: VecDeque::new(), held: None, ended: false }
+        Items { reader: trace.calls(rank), block: Vec::new(), at: 0, held: None }
     }
 
     /// The next item, or none at the end.
@@ -69,45 +68,40 @@ impl<'a> Items<'a> {
     /// If the rank's file is damaged.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item>, AnalyzeError> {
-        loop {
-            if let Some(item) = self.queue.pop_front() {
-                return Ok(Some(item));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            self.read_call()?;
+        if self.at == self.block.len() {
+            let mut block = std::mem::take(&mut self.block);
+            self.fill(&mut block)?;
+            (self.block, self.at) = (block, 0);
         }
+        let item = self.block.get(self.at).copied();
+        self.at += usize::from(item.is_some());
+        Ok(item)
     }
 
-    fn read_call(&mut self) -> Result<(), AnalyzeError> {
-        let Some(call) = self.reader.next_call()? else {
-            self.ended = true;
-            if let Some(held) = self.held.take() {
-                self.queue.push_back(Item { last: true, ..held });
+    /// Replaces the contents of `block` by the next items, about [`BLOCK`] of them; none at the end.
+    fn fill(&mut self, block: &mut Vec<Item>) -> Result<(), AnalyzeError> {
+        block.clear();
+        block.extend(self.held.take());
+        while block.len() <= BLOCK {
+            let Some(call) = self.reader.next_call()? else {
+                block.last_mut().into_iter().for_each(|item| item.last = true);
+                return Ok(());
+            };
+            if !call.call.flags.has(Flags::CONTINUED)
+                && let Some(before) = block.last_mut()
+            {
+                before.last = true;
             }
-            return Ok(());
-        };
-        let mut last = !call.call.flags.has(Flags::CONTINUED);
-        let nonblocking = call.call.flags.has(Flags::NONBLOCKING) || !call.parts.is_empty();
-        for event in call.events() {
-            if let Some(held) = self.held.replace(Item::new(&event, nonblocking)) {
-                self.queue.push_back(Item { last, ..held });
-            }
-            last = false;
+            let nonblocking = call.call.flags.has(Flags::NONBLOCKING) || !call.parts.is_empty();
+            block.extend(call.events().map(|event| Item::new(&event, nonblocking)));
         }
-        if last && let Some(held) = self.held.take() {
-            self.queue.push_back(Item { last, ..held });
-        }
+        self.held = block.pop();
         Ok(())
     }
 
     fn block(&mut self) -> Result<Vec<Item>, AnalyzeError> {
-        let mut block = Vec::with_capacity(BLOCK);
-        while block.len() < BLOCK {
-            let Some(item) = self.next_item()? else { break };
-            block.push(item);
-        }
+        let mut block = Vec::with_capacity(BLOCK + 8);
+        self.fill(&mut block)?;
         Ok(block)
     }
 }

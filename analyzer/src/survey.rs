@@ -5,7 +5,7 @@ use crate::source::Items;
 use crate::volume::Volumes;
 use phasecast_trace::model::Ending;
 use phasecast_trace::{EventKind, Rank, Trace};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// What the first pass found.
@@ -59,31 +59,26 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
         let mut counts = Counts::default();
         let mut items = Items::new(trace, Rank(rank as u32));
-        let mut peers: HashMap<(EventKind, i32), u64> = HashMap::new();
-        let mut run = (EventKind::Collective, -1, 0u64);
+        let mut peers = [vec![0u64; ranks], vec![0u64; ranks]];
         while let Some(item) = items.next_item()? {
             counts.events += 1;
             counts.volumes.add(item.bytes);
             if counts.events.is_multiple_of(1 << 16) {
                 done.fetch_add(1 << 16, Ordering::Relaxed);
             }
-            if item.kind == EventKind::Collective {
-                *counts.collectives.entry(item.comm).or_default() += 1;
-            } else if (item.kind, item.peer) == (run.0, run.1) {
-                run.2 += 1;
-            } else {
-                *peers.entry((run.0, run.1)).or_default() += run.2;
-                run = (item.kind, item.peer, 1);
+            match item.kind {
+                EventKind::Collective => *counts.collectives.entry(item.comm).or_default() += 1,
+                kind => {
+                    if let Some(count) = peers[kind as usize].get_mut(item.peer as usize) {
+                        *count += 1;
+                    }
+                }
             }
         }
-        *peers.entry((run.0, run.1)).or_default() += run.2;
-        for ((kind, peer), count) in peers {
-            match kind {
-                EventKind::Send => counts.sent.insert(peer, count),
-                EventKind::Recv => counts.received.insert(peer, count),
-                EventKind::Collective => None,
-            };
-        }
+        let counted =
+            |of: &[u64]| of.iter().enumerate().filter(|(_, n)| **n > 0).map(|(p, n)| (p as i32, *n)).collect();
+        (counts.sent, counts.received) =
+            (counted(&peers[EventKind::Send as usize]), counted(&peers[EventKind::Recv as usize]));
         Ok(counts)
     })?;
     let mut volumes = Volumes::default();

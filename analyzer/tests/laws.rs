@@ -192,7 +192,8 @@ fn consistent(analysis: &Analysis, events: &[Vec<Event>], matches: &HashMap<(usi
             assert!(whole, "cut {at} lies within a call of rank {rank}");
         }
         for ((comm, n), ranks) in passed {
-            let of_comm = |list: &[Event]| list.iter().filter(|e| e.kind == EventKind::Collective && e.comm.0 == comm).count();
+            let of_comm =
+                |list: &[Event]| list.iter().filter(|e| e.kind == EventKind::Collective && e.comm.0 == comm).count();
             let members = events.iter().filter(|list| of_comm(list) > 0).count();
             assert_eq!(ranks.len(), members, "cut {at}: collective {n} of communicator {comm} is cut");
         }

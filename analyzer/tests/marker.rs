@@ -177,9 +177,8 @@ fn a_rank_that_is_cut_off_is_refused() {
 fn threads_do_not_show() {
     let folder = Folder::new();
     let trace = stencil(5, 400, |step| 70_000 + noise(9, step)).write(&folder.path("a"), 500);
-    let analyses: Vec<Analysis> = [1, 2, 5]
-        .map(|threads| analyze(std::slice::from_ref(&trace), &settings(threads), &|_, _| {}).unwrap())
-        .into();
+    let analyses: Vec<Analysis> =
+        [1, 2, 5].map(|threads| analyze(std::slice::from_ref(&trace), &settings(threads), &|_, _| {}).unwrap()).into();
     for (number, analysis) in analyses.iter().enumerate() {
         analysis.save(&folder.path(&format!("{number}.phases"))).unwrap();
     }

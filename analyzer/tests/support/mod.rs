@@ -13,15 +13,33 @@ pub enum Act {
     /// Computes so long, in ns.
     Work(u64),
     /// A blocking send.
-    Send { to: u32, tag: i32, bytes: u64 },
-    Isend { to: u32, tag: i32, bytes: u64 },
+    Send {
+        to: u32,
+        tag: i32,
+        bytes: u64,
+    },
+    Isend {
+        to: u32,
+        tag: i32,
+        bytes: u64,
+    },
     /// One call that completes receives: source, tag, bytes, wildcard.
     Recv(Vec<(u32, i32, u64, bool)>),
-    Sendrecv { to: u32, from: u32, bytes: u64 },
+    Sendrecv {
+        to: u32,
+        from: u32,
+        bytes: u64,
+    },
     /// A collective of the communicator with this number.
-    Collective { comm: u32, root: i32, bytes: u64 },
+    Collective {
+        comm: u32,
+        root: i32,
+        bytes: u64,
+    },
     /// A nonblocking collective starts.
-    Start { comm: u32 },
+    Start {
+        comm: u32,
+    },
 }
 
 /// A program: communicators (world ranks of each) and what each rank does.
@@ -111,7 +129,8 @@ fn perform(out: &mut RankWriter, now: &mut u64, act: &Act, ns: u64) {
             out.push(&Call { flags: Flags::NONBLOCKING, ..send }, &[]).unwrap();
         }
         Act::Recv(parts) => {
-            let parts: Vec<Part> = parts.iter().map(|&(from, tag, bytes, wild)| received(from, tag, bytes, wild)).collect();
+            let parts: Vec<Part> =
+                parts.iter().map(|&(from, tag, bytes, wild)| received(from, tag, bytes, wild)).collect();
             let class = if parts.len() == 1 { Class::Recv } else { Class::Complete };
             out.push(&call(class, if parts.len() == 1 { 1 } else { 3 }, *now, ns), &parts).unwrap();
         }
