@@ -147,9 +147,15 @@ pub unsafe fn arrived(layout: &Layout, at: usize) -> Arrived {
 /// The standard interface leaves to each library how a status holds these.
 #[cold]
 fn ask_status(at: usize) -> (u64, bool) {
+    const BYTE: usize = match phasecast_abi::constant("MPI_BYTE") {
+        Some(byte) => match byte.value(phasecast_abi::Abi::Standard) {
+            phasecast_abi::Value::Number(handle) => handle as usize,
+            _ => panic!("a number in the standard interface"),
+        },
+        None => panic!("a constant of MPI"),
+    };
     let (mut bytes, mut cancelled) = (0i64, 0i32);
-    let byte = library().and_then(|library| library.constant("MPI_BYTE")).unwrap_or(0);
-    mpi!(MPI_Get_elements_c(at, byte, &raw mut bytes));
+    mpi!(MPI_Get_elements_c(at, BYTE, &raw mut bytes));
     mpi!(MPI_Test_cancelled(at, &raw mut cancelled));
     (u64::try_from(bytes).unwrap_or(0), cancelled != 0)
 }
