@@ -41,7 +41,7 @@ pub fn patterns(pilot: &Pilot, length: usize, mut each: impl FnMut(usize, u64)) 
     const BASE: u64 = 0xD6E8_FEB8_6659_FD93;
     let leading = (0..length).fold(1u64, |power, _| power.wrapping_mul(BASE));
     let mut rolling = 0u64;
-    for at in 0..pilot.len() {
+    for at in 0..pilot.length() {
         rolling = rolling.wrapping_mul(BASE).wrapping_add(pilot.symbol(at));
         if at >= length {
             rolling = rolling.wrapping_sub(pilot.symbol(at - length).wrapping_mul(leading));

@@ -75,11 +75,11 @@ mod tests {
 
     #[test]
     fn a_split_is_believed_only_if_the_second_run_has_it() {
-        let level = |i: usize| if i % 3 == 0 { 1.2 } else { 1.0 };
+        let level = |i: usize| if i.is_multiple_of(3) { 1.2 } else { 1.0 };
         let a: Vec<f64> = (0..30).map(|i| level(i) + noise(i)).collect();
         let again: Vec<f64> = (0..30).map(|i| level(i) + noise(i + 100)).collect();
         let other: Vec<f64> = (0..30).map(|i| level(i + 1 + i / 2) + noise(i + 100)).collect();
-        assert_eq!(split(&a, &again).unwrap(), (0..30).map(|i| i % 3 == 0).collect::<Vec<_>>());
+        assert_eq!(split(&a, &again).unwrap(), (0..30usize).map(|i| i.is_multiple_of(3)).collect::<Vec<_>>());
         assert_eq!(split(&a, &other), None);
         assert_eq!(split(&a[..7], &again[..7]), None);
     }

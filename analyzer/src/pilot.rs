@@ -3,7 +3,7 @@
 use crate::error::AnalyzeError;
 use crate::matching::FastMap;
 use crate::parallel::Stage;
-use crate::source::{Item, Items};
+use crate::source::{Feed, Item};
 use crate::stream::Zone;
 use crate::survey::Survey;
 use crate::symbol::{SetBuilder, Symbols};
@@ -41,6 +41,7 @@ impl Pilot {
     pub fn read(
         trace: &Trace,
         survey: &Survey,
+        feed: &mut Feed<'_>,
         rank: Rank,
         symbols: &Symbols,
         zones: &[Zone],
@@ -56,7 +57,6 @@ impl Pilot {
             words: Vec::new(),
         };
         let mut known: FastMap<u64, u32> = FastMap::default();
-        let mut items = Items::new(trace, rank);
         let mut set = SetBuilder::default();
         let mut members: Vec<Item> = Vec::new();
         let (mut events, mut before, mut zone) = (0, None::<Item>, 0);
@@ -81,7 +81,8 @@ impl Pilot {
             pilot.ids.push(if blocked { id | BLOCKED } else { id });
             pilot.exits.push(((last.exit.saturating_sub(span.0)) / pilot.unit).min(u64::from(u32::MAX)) as u32);
         };
-        while let Some(item) = items.next_item()? {
+        while let Some(item) = feed.peek(rank.index())? {
+            feed.advance(rank.index());
             let symbol = symbols.item(&item);
             if item.kind == EventKind::Recv {
                 members.push(item);
@@ -109,7 +110,7 @@ impl Pilot {
     }
 
     /// How many symbols there are.
-    pub fn len(&self) -> usize {
+    pub fn length(&self) -> usize {
         self.ids.len()
     }
 

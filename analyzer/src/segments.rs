@@ -51,7 +51,9 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     let rank = Pilot::choose(survey);
     let span_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
     let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
-    let pilot = Pilot::read(trace, survey, rank, input.symbols, zones, &stages[0])?;
+    let pilot = with_feed(trace, settings.threads, |feed| {
+        Pilot::read(trace, survey, feed, rank, input.symbols, zones, &stages[0])
+    })?;
     let room = MOST_STANDS / survey.spans.len().max(1) as u64;
     let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
     let priced = marker::price(&pilot, &found, span_s, settings.relevance, settings.threads, &stages[1])?;

@@ -1,7 +1,7 @@
 //! The events of a trace in compact form, and the feed that decodes many ranks at once ahead of a consumer that takes
 //! them in an order of its own. Memory is bounded by a few blocks per rank.
 use crate::error::AnalyzeError;
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 use phasecast_trace::reader::RankReader;
 use phasecast_trace::{Event, EventKind, Flags, Rank, Trace};
 use std::sync::Mutex;
@@ -110,7 +110,8 @@ type Filled = Result<Vec<Item>, AnalyzeError>;
 
 enum Supply<'a> {
     Inline(Vec<Items<'a>>),
-    Ahead { requests: Sender<usize>, blocks: Vec<Receiver<Filled>> },
+    /// The next block of a rank: one that was decoded ahead, or else decoded now rather than waited for.
+    Ahead(Box<dyn Fn(usize) -> Filled + 'a>),
 }
 
 /// The items of all ranks, to be taken in any order between ranks.
@@ -153,13 +154,7 @@ impl Feed<'_> {
         }
         let block = match &mut self.supply {
             Supply::Inline(items) => items[rank].block()?,
-            Supply::Ahead { requests, blocks } => {
-                let block = blocks[rank].recv().unwrap_or_else(|_| Ok(Vec::new()))?;
-                if !block.is_empty() {
-                    let _ = requests.send(rank);
-                }
-                block
-            }
+            Supply::Ahead(next) => next(rank)?,
         };
         self.ended[rank] = block.is_empty();
         self.lanes[rank] = (block, 0);
@@ -208,6 +203,20 @@ pub fn with_feed<R>(
             });
         }
         drop(wanted);
-        body(&mut Feed { supply: Supply::Ahead { requests, blocks }, lanes, ended, taken: 0 })
+        let sources = &sources;
+        let next = move |rank: usize| {
+            let ahead = |blocks: &[Receiver<Filled>]| {
+                let block = blocks[rank].try_recv().ok()?;
+                // There is no one to ask once the last worker has gone: then blocks are decoded here.
+                let _ = requests.send(rank);
+                Some(block)
+            };
+            if let Some(block) = ahead(&blocks) {
+                return block;
+            }
+            let mut source = sources[rank].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            ahead(&blocks).unwrap_or_else(|| source.0.block())
+        };
+        body(&mut Feed { supply: Supply::Ahead(Box::new(next)), lanes, ended, taken: 0 })
     })
 }

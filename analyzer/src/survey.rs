@@ -1,7 +1,6 @@
 //! The first pass over a trace: what must be known of all ranks before any of them can be analysed.
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
-use crate::source::Items;
 use crate::volume::Volumes;
 use phasecast_trace::model::Ending;
 use phasecast_trace::{EventKind, Rank, Trace};
@@ -58,23 +57,22 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
         let mut counts = Counts::default();
-        let mut items = Items::new(trace, Rank(rank as u32));
         let mut peers = [vec![0u64; ranks], vec![0u64; ranks]];
-        while let Some(item) = items.next_item()? {
+        trace.for_each_event(Rank(rank as u32), |event| {
             counts.events += 1;
-            counts.volumes.add(item.bytes);
+            counts.volumes.add(event.bytes);
             if counts.events.is_multiple_of(1 << 16) {
                 done.fetch_add(1 << 16, Ordering::Relaxed);
             }
-            match item.kind {
-                EventKind::Collective => *counts.collectives.entry(item.comm).or_default() += 1,
+            match event.kind {
+                EventKind::Collective => *counts.collectives.entry(event.comm.0).or_default() += 1,
                 kind => {
-                    if let Some(count) = peers[kind as usize].get_mut(item.peer as usize) {
+                    if let Some(count) = peers[kind as usize].get_mut(event.peer as usize) {
                         *count += 1;
                     }
                 }
             }
-        }
+        })?;
         let counted =
             |of: &[u64]| of.iter().enumerate().filter(|(_, n)| **n > 0).map(|(p, n)| (p as i32, *n)).collect();
         (counts.sent, counts.received) =

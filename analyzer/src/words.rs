@@ -10,7 +10,7 @@ const LENGTH: usize = 160;
 
 /// The pilot's symbols from `start` to `end` in short.
 pub fn structure(pilot: &Pilot, start: u64, end: u64) -> String {
-    let (start, end) = (start as usize, (end as usize).min(pilot.len()));
+    let (start, end) = (start as usize, (end as usize).min(pilot.length()));
     let shown = end.min(start + MOST);
     let ids: Vec<u32> = (start..shown).map(|at| pilot.id(at)).collect();
     let mut text = fold(&ids, &|at| pilot.word(start + at).to_string(), 0);
