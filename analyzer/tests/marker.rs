@@ -28,7 +28,7 @@ fn stencil(ranks: u32, steps: u64, step_ns: impl Fn(u64) -> u64) -> Program {
         program.all(|rank| {
             let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
             let mut parts = vec![(left, 1, 800, false), (right, 2, 800, false)];
-            if noise(7, step * 64 + u64::from(rank)) % 2 == 0 {
+            if noise(7, step * 64 + u64::from(rank)).is_multiple_of(2) {
                 parts.reverse();
             }
             Act::Recv(parts)
