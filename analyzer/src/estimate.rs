@@ -1,5 +1,5 @@
 //! From the pieces measured on the target to the time of the whole run, with an interval (seed 004, section on the
-//! signature's execution; ANALYZER, "The algorithm that came out").
+//! signature's execution; docs/src/algorithms/estimate.md).
 //!
 //! For each rank and phase with n occurrences, of which S were measured and U were not,
 //! ```text

@@ -68,7 +68,7 @@ pub enum Command {
   phasecast analyze cg.trace --method pbb --json | jq .phases"))]
     Analyze(commands::analyze::AnalyzeArgs),
     #[command(after_long_help = examples!("  phasecast sign --live -n 4 -o cg.phc -- ./cg 1000
-  phasecast sign --live -n 64 --launcher 'srun -n {n}' -o cg.phc -- ./cg 1000"))]
+  phasecast sign --live -n 64 --launcher 'srun -n 64' -o cg.phc -- ./cg 1000"))]
     Sign(crate::live::SignArgs),
     #[command(after_long_help = examples!("  phasecast predict cg.phc
   phasecast predict cg.phc --share 0.2 -o here.json -- ./cg-built-here 1000

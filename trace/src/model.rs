@@ -168,7 +168,7 @@ pub struct CallRef<'a> {
     pub parts: &'a [Part],
 }
 
-/// The three kinds of communication event (DESIGN: send, completed receive, a rank's part in a collective).
+/// The three kinds of communication event (a send, a completed receive, a rank's part in a collective).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 #[serde(rename_all = "lowercase")]

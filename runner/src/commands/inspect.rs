@@ -308,6 +308,9 @@ fn brief((key, value): (String, Value)) -> (String, Value) {
         Value::Array(list) if list.len() > 8 || list.iter().any(|v| v.is_object() || v.is_array()) => {
             (key, json!(format!("{} entries", list.len())))
         }
+        Value::Object(fields) if fields.values().any(|v| v.is_object() || v.is_array()) => {
+            (key, json!(format!("{} entries", fields.len())))
+        }
         other => (key, other),
     }
 }

@@ -39,7 +39,8 @@ pub struct PredictArgs {
     /// Stop as soon as the interval's half-width is at most this share of the prediction
     #[arg(long, value_name = "0..1", value_parser = share)]
     precision: Option<f64>,
-    /// How to start the program instead of with the mpirun that fits it; {n} stands for the number of ranks
+    /// How to start the program instead of with the mpirun that fits it; the letter n in braces stands for the number
+    /// of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
     /// The true run time in seconds, if it is known: the error is printed too
@@ -123,9 +124,12 @@ fn predict(args: &PredictArgs, signature: &Signature, begun: Instant) -> Result<
     Ok(prediction)
 }
 
-/// Whether enough of the run is phases that come again for a part of it to stand for the rest. (That measuring *pays* is
-/// a stronger word: it means a small part suffices for 1 %. Here the user has named the part.)
+/// Whether enough of the run is phases that come again, the same in every run, for a part of it to stand for the rest.
+/// (That measuring *pays* is a stronger word: it means a small part suffices for 1 %. Here the user has named the part.)
 fn repeats(analysis: &Analysis) -> bool {
+    if analysis.verdict.difference.is_some() {
+        return false;
+    }
     let repeating = analysis.phases.iter().filter(|phase| !phase.one_off && phase.relevant);
     repeating.map(|phase| phase.share).sum::<f64>() >= 0.5
 }

@@ -1,7 +1,7 @@
 //! Follows one rank's stream along the pieces of the base run and takes the time of each as it passes.
 //!
-//! A piece runs from the exit of the event before it to the exit of its last event (DESIGN, section 8). Event counts
-//! carry over from the base run because the stream of completed communications is the same (ANALYZER, point 1); the
+//! A piece runs from the exit of the event before it to the exit of its last event. Event counts
+//! carry over from the base run because the stream of completed communications is the same from run to run; the
 //! hash of each piece's symbols is compared to see that it is.
 use phasecast_analyzer::Analysis;
 use phasecast_analyzer::symbol::{SegmentHasher, Symbols};
