@@ -113,7 +113,7 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
     let blank = Piece { phase: PhaseId(0), end: 0, time: Nanos(0), again: None };
     let mut pieces: Vec<Vec<Piece>> = match keep {
         true => survey.events.iter().map(|&n| vec![blank; n as usize]).collect(),
-        false => Vec::new(),
+        false => vec![Vec::new(); ranks],
     };
     let mut known = Known::default();
     let mut groups: Vec<Group> = Vec::new();
@@ -176,7 +176,7 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
 
     let order = numbering(&groups, survey.spans.iter().map(|s| s.1 - s.0).collect(), settings.relevance);
     let classes = order.classes(groups, settings.relevance, &survey.spans);
-    for (rank, pieces) in pieces.iter_mut().enumerate() {
+    for (rank, pieces) in pieces.iter_mut().enumerate().filter(|_| keep) {
         pieces.push(Piece { phase: PhaseId(tail), end: survey.events[rank], time: Nanos(tails[rank]), again: None });
         for piece in pieces.iter_mut() {
             piece.phase = PhaseId(order.number[piece.phase.index()]);
@@ -185,7 +185,11 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
     if let (true, Some(second)) = (keep, input.traces.get(1)) {
         repeat(&mut pieces, second, &input.surveys[1].spans, settings.threads)?;
     }
-    let summary = phases::summarise(classes, run_s, settings.relevance, Sampling::First);
+    let mut summary = phases::summarise(classes, run_s, settings.relevance, Sampling::First);
+    if !keep {
+        let note = "; it has too many events for a run to be followed by --method pbb: use --method marker for that";
+        summary.verdict.reason.push_str(note);
+    }
     Ok(crate::report(input, Method::Pbb, None, summary, pieces, survey.unmatched))
 }
 

@@ -11,6 +11,9 @@ use proptest::prelude::*;
 use std::collections::{HashMap, HashSet, VecDeque};
 use support::{Act, Folder, Program};
 
+/// Receives (rank; source, tag, bytes, wildcard) that are still to come.
+type Late = Vec<(u32, (u32, i32, u64, bool))>;
+
 /// One step of a random program; ranks are taken modulo their number.
 #[derive(Clone, Debug)]
 enum Step {
@@ -45,7 +48,7 @@ fn program() -> impl Strategy<Value = Program> {
         program.comms.push((0..ranks.div_ceil(2)).rev().collect());
         for (body, times) in parts {
             for turn in 0..times {
-                let mut late: Vec<(u32, (u32, i32, u64, bool))> = Vec::new();
+                let mut late = Late::new();
                 for step in &body {
                     perform(&mut program, step, turn as u64, &mut late);
                 }
@@ -61,7 +64,7 @@ fn program() -> impl Strategy<Value = Program> {
     })
 }
 
-fn perform(program: &mut Program, step: &Step, turn: u64, late: &mut Vec<(u32, (u32, i32, u64, bool))>) {
+fn perform(program: &mut Program, step: &Step, turn: u64, late: &mut Late) {
     let ranks = program.ranks();
     match step {
         Step::Work(rank, ns) => program.act(rank % ranks, Act::Work(ns + turn * 13 % 7)),
