@@ -192,7 +192,7 @@ fn write(path: &Path, ranks: u32, length: u64, regular: bool) -> Result<u64, Fai
 fn regular_step(made: &mut Made, ranks: u32, step: u64) -> Result<(), Failure> {
     for inner in 0..10 {
         for bit in 0..ranks.trailing_zeros() {
-            made.exchange(made.rank ^ 1 << bit, 8192)?;
+            made.exchange(made.rank ^ (1 << bit), 8192)?;
         }
         made.work(40_000, step * 10 + inner);
     }
@@ -205,7 +205,7 @@ fn irregular_step(made: &mut Made, ranks: u32, step: u64) -> Result<(), Failure>
         let chance = mix(step << 16 | inner);
         let bytes = 1 << (4 + chance % 14);
         made.exchange(
-            made.rank ^ 1 << (chance >> 20) % u64::from(ranks.trailing_zeros()),
+            made.rank ^ (1 << ((chance >> 20) % u64::from(ranks.trailing_zeros()))),
             bytes + (chance >> 40) % 100,
         )?;
         made.work(5_000 + chance % 20_000, step << 8 | inner);
