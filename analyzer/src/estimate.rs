@@ -13,6 +13,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Share of the time that was scaled, not measured, which counts as its uncertainty.
 const REST: f64 = 0.15;
+/// A smaller share of a rank's time says nothing of its pace.
+const LITTLE: f64 = 0.01;
 /// Run time's coefficient of variation where little is known of the machine, and how many runs that knowledge is worth.
 const PRIOR: (f64, f64) = (0.03, 4.0);
 /// Occurrences are joined into at most so many blocks: neighbours correlate, blocks much less.
@@ -87,12 +89,12 @@ struct RankEstimate {
 /// [`Analysis::pieces`], as far as they are known. `confidence` is the level of the interval, 0 to 1.
 pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence: f64) -> Estimate {
     let known = |rank: usize, at: usize| measured.get(rank)?.get(at).copied().flatten().map(Nanos::seconds);
-    let ranks: Vec<RankEstimate> = analysis
-        .pieces
-        .iter()
-        .enumerate()
-        .map(|(rank, pieces)| rank_estimate(analysis.phases.len(), &samples(pieces, |at| known(rank, at))))
-        .collect();
+    let samples: Vec<Vec<(usize, Sample)>> =
+        analysis.pieces.iter().enumerate().map(|(rank, p)| samples(p, |at| known(rank, at))).collect();
+    // A rank that only receives may have nearly all its time in one piece: it goes at the pace of the others.
+    let pace = ratio(samples.iter().flatten().map(|(_, s)| s)).unwrap_or(1.0);
+    let ranks: Vec<RankEstimate> =
+        samples.iter().map(|list| rank_estimate(analysis.phases.len(), list, pace)).collect();
     let slowest = (0..ranks.len()).max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total)).unwrap_or(0);
     let rank = ranks.get(slowest).cloned().unwrap_or_default();
     let tail = 0.5 + 0.5 * confidence.clamp(0.0, 0.999);
@@ -124,14 +126,14 @@ fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -> Vec<(usiz
     pieces.iter().enumerate().map(sample).collect()
 }
 
-fn rank_estimate(phases: usize, samples: &[(usize, Sample)]) -> RankEstimate {
+fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankEstimate {
     let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
     for (phase, sample) in samples {
         if let Some(list) = by_phase.get_mut(*phase) {
             list.push(*sample);
         }
     }
-    let ratio = progress_ratio(&by_phase);
+    let ratio = progress_ratio(&by_phase).unwrap_or(pace);
     let mut out = RankEstimate { freedom: f64::INFINITY, ..RankEstimate::default() };
     for list in &by_phase {
         let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = list.iter().partition(|s| s.target.is_some());
@@ -170,14 +172,23 @@ fn rank_estimate(phases: usize, samples: &[(usize, Sample)]) -> RankEstimate {
     out
 }
 
-/// Target time over base time of what was measured: of phases that repeat, if there are any among them.
-fn progress_ratio(by_phase: &[Vec<Sample>]) -> f64 {
-    let sums = |repeating: bool| {
-        let lists = by_phase.iter().filter(|list| !repeating || list.len() > 1);
-        lists.flatten().filter_map(|s| Some((s.target?, s.profile()))).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
-    };
-    let (target, base) = Some(sums(true)).filter(|s| s.1 > 0.0).unwrap_or_else(|| sums(false));
-    if base > 0.0 { target / base } else { 1.0 }
+/// Target time over base time of what was measured: of phases that repeat, if there are any among them; none where that
+/// is less than [`LITTLE`] of the rank's time.
+fn progress_ratio(by_phase: &[Vec<Sample>]) -> Option<f64> {
+    let all: f64 = by_phase.iter().flatten().map(Sample::profile).sum();
+    let measured: f64 = by_phase.iter().flatten().filter(|s| s.target.is_some()).map(Sample::profile).sum();
+    if measured < LITTLE * all {
+        return None;
+    }
+    let repeating = by_phase.iter().filter(|list| list.len() > 1).flatten();
+    ratio(repeating).or_else(|| ratio(by_phase.iter().flatten()))
+}
+
+/// Target time over base time of the measured among `samples`; none if there are none.
+fn ratio<'s>(samples: impl Iterator<Item = &'s Sample>) -> Option<f64> {
+    let times = samples.filter_map(|s| Some((s.target?, s.profile())));
+    let (target, base) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+    (base > 0.0).then(|| target / base)
 }
 
 /// beta: how far differences between occurrences in the base runs are real.
@@ -224,7 +235,7 @@ fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, target: &RankE
             (p.phase.index(), Sample { base: base(p), again: None, target })
         };
         let samples: Vec<_> = pieces.iter().enumerate().map(sample).collect();
-        let total = rank_estimate(target.phases.len(), &samples).total;
+        let total = rank_estimate(target.phases.len(), &samples, 1.0).total;
         if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
     };
     let first = |p: &Piece| p.time.seconds();

@@ -79,6 +79,9 @@ impl Signature {
         if manifest.ranks != analysis.ranks || manifest.command.is_empty() {
             return Err(damaged(format!("{} ranks, but phases of {}", manifest.ranks, analysis.ranks)).into());
         }
+        if analysis.pieces.iter().any(Vec::is_empty) {
+            return Err(damaged("a rank has no pieces to follow".into()).into());
+        }
         Ok(Signature { manifest, analysis })
     }
 }

@@ -36,7 +36,7 @@ pub fn run(args: &[String]) -> Done {
     let source = shell::root().join("examples/stencil.c");
     shell::step(Command::new("mpicc.openmpi").args(["-O2", "-o"]).arg(&program).arg(source).arg("-lm"))?;
 
-    say("the base: one traced run gives the signature");
+    say("the base: two traced runs give the signature");
     let signature = folder.join("stencil.phc");
     let mut sign = phasecast(&["sign", "--live", "-n", RANKS, "--launcher", LAUNCHER, "-o"]);
     shell::step(sign.arg(&signature).arg("--").arg(&program).args(PROGRAM_ARGUMENTS))?;

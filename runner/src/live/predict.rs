@@ -4,6 +4,7 @@ use crate::commands::compare;
 use crate::launch::{Launcher, catch_interrupts};
 use crate::live::observe::{Observation, Outcome};
 use crate::live::sign::scratch_folder;
+use crate::live::track::Tracker;
 use crate::output;
 use crate::signature::{Manifest, Signature, this_machine};
 use crate::trace_launch::traced_command;
@@ -185,9 +186,10 @@ impl<'a> StopRule<'a> {
 }
 
 impl Observation<'_> {
-    /// Share of the base run's time that all ranks have behind them.
+    /// Share of the base run's time that lies behind, on the rank that has the most behind it: one that only receives
+    /// may have nearly all its time in the last piece.
     fn progress(&self) -> f64 {
-        self.trackers.iter().map(|t| t.as_ref().map_or(0.0, |t| t.progress())).fold(1.0, f64::min)
+        self.trackers.iter().flatten().map(Tracker::progress).fold(0.0, f64::max)
     }
 
     fn times(&self) -> Vec<Vec<Option<Nanos>>> {
@@ -294,12 +296,12 @@ impl Observation<'_> {
         let pieces = self.analysis().pieces.first()?;
         let first = pieces.iter().position(repeats)?;
         let iterations = pieces.iter().filter(|p| repeats(p)).count();
-        let twentieth = iterations / 20;
+        let twentieth = (iterations / 20).max(1);
         let seconds = |time: &Option<Nanos>| time.map(|t| t.seconds());
         let before: f64 = tracker.times.iter().take(first).filter_map(seconds).sum();
         let timed: Vec<_> = pieces.iter().zip(&tracker.times).filter(|(p, _)| repeats(p)).take(twentieth).collect();
         let timed: Option<Vec<f64>> = timed.into_iter().map(|(_, time)| seconds(time)).collect();
-        (twentieth > 0)
+        (iterations > 1)
             .then_some(startup_s + before + timed?.iter().sum::<f64>() * iterations as f64 / twentieth as f64)
     }
 }

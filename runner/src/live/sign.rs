@@ -72,6 +72,9 @@ pub fn run(args: &SignArgs) -> Result<()> {
         runs.into_iter().map(|r| (r.trace, [r.aet_s, r.startup_s, r.teardown_s])).unzip();
     let analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
     bar.finish();
+    if analysis.pieces.iter().any(Vec::is_empty) {
+        bail!("the run is too long for the method pbb to keep what a prediction follows. Use --method marker.");
+    }
     let mean = |which: usize| times.iter().map(|t| t[which]).sum::<f64>() / times.len() as f64;
     let manifest = Manifest {
         kind: "live".into(),

@@ -1,0 +1,128 @@
+//! The estimator: what is measured is taken as it is, what is not goes at the pace of what is.
+use phasecast_analyzer::{Analysis, Method, Phase, Piece, Verdict, estimate};
+use phasecast_trace::{Nanos, PhaseId};
+use proptest::prelude::*;
+
+/// An analysis of these pieces (phase and ns, for each rank); with a second base run that was `again` times as slow.
+fn analysis(ranks: &[Vec<(u32, u64)>], again: Option<f64>) -> Analysis {
+    let phases = ranks.iter().flatten().map(|p| p.0 + 1).max().unwrap_or(0);
+    let weight = |id: u32| ranks.iter().map(|r| r.iter().filter(|p| p.0 == id).count() as u64).max().unwrap_or(0);
+    let phase = |id: u32| Phase {
+        id: PhaseId(id),
+        weight: weight(id),
+        relevant: true,
+        one_off: weight(id) == 1,
+        time_s: 0.0,
+        sd_s: 0.0,
+        share: 0.0,
+        events: 1,
+        structure: String::new(),
+        hashes: vec![],
+        planned: vec![],
+    };
+    let pieces = |list: &Vec<(u32, u64)>| {
+        let piece = |(at, &(id, ns)): (usize, &(u32, u64))| Piece {
+            phase: PhaseId(id),
+            end: at as u64 + 1,
+            time: Nanos(ns),
+            again: again.map(|factor| Nanos((ns as f64 * factor) as u64)),
+        };
+        list.iter().enumerate().map(piece).collect()
+    };
+    Analysis {
+        method: Method::Marker,
+        program: String::new(),
+        args: vec![],
+        mpi: String::new(),
+        ranks: ranks.len() as u32,
+        events: ranks.iter().map(|r| r.len() as u64).collect(),
+        run_time_s: 1.0,
+        base_runs_s: vec![1.0],
+        marker: None,
+        volume_classes: vec![],
+        unmatched_sends: 0,
+        unmatched_receives: 0,
+        phases: (0..phases).map(phase).collect(),
+        explained_s: 0.0,
+        planned_s: 0.0,
+        coverage: 0.0,
+        residual_s: 0.0,
+        verdict: Verdict { pays: true, reason: String::new(), difference: None },
+        pieces: ranks.iter().map(pieces).collect(),
+    }
+}
+
+/// The first `keep` pieces of each rank, `factor` times as slow as on the base.
+fn prefix(of: &Analysis, keep: usize, factor: f64) -> Vec<Vec<Option<Nanos>>> {
+    let time = |at: usize, piece: &Piece| (at < keep).then(|| Nanos((piece.time.0 as f64 * factor) as u64));
+    of.pieces.iter().map(|p| p.iter().enumerate().map(|(at, piece)| time(at, piece)).collect()).collect()
+}
+
+fn run() -> impl Strategy<Value = Vec<Vec<(u32, u64)>>> {
+    proptest::collection::vec(proptest::collection::vec((0u32..4, 1_000u64..1_000_000), 1..60), 1..4)
+}
+
+fn seconds(of: &Analysis, rank: usize) -> f64 {
+    of.pieces[rank].iter().map(|p| p.time.seconds()).sum()
+}
+
+proptest! {
+    #[test]
+    fn a_run_measured_whole_is_its_own_estimate(ranks in run(), factor in 0.2f64..5.0) {
+        let analysis = analysis(&ranks, Some(1.0));
+        let estimate = estimate(&analysis, &prefix(&analysis, usize::MAX, factor), 0.95);
+        let slowest = (0..ranks.len()).map(|r| seconds(&analysis, r)).fold(0.0, f64::max) * factor;
+        prop_assert!((estimate.total_s - slowest).abs() <= 1e-6 * slowest + 1e-7);
+        prop_assert!((estimate.coverage - 1.0).abs() < 1e-9);
+        prop_assert_eq!(estimate.unmeasured_s, 0.0);
+    }
+
+    #[test]
+    fn equal_occurrences_on_a_slower_target_are_exact(
+        weights in proptest::collection::vec(2usize..30, 1..4), times in proptest::collection::vec(10_000u64..1_000_000, 4),
+        factor in 0.2f64..5.0, keep in 1usize..40,
+    ) {
+        // The phases in turn, all occurrences of a phase alike.
+        let most = *weights.iter().max().unwrap();
+        let turns = (0..most).flat_map(|turn| (0..weights.len()).map(move |p| (turn, p)));
+        let list: Vec<_> = turns.filter(|(turn, p)| *turn < weights[*p]).map(|(_, p)| (p as u32, times[p])).collect();
+        let analysis = analysis(&[list.clone(), list], Some(1.0));
+        let estimate = estimate(&analysis, &prefix(&analysis, keep, factor), 0.95);
+        let truth = seconds(&analysis, 0) * factor;
+        prop_assert!((estimate.total_s - truth).abs() <= 1e-3 * truth, "{} instead of {truth}", estimate.total_s);
+    }
+
+    #[test]
+    fn nothing_that_is_measured_makes_it_panic(
+        ranks in run(), measured in proptest::collection::vec(proptest::collection::vec(proptest::option::of(any::<u64>()), 0..80), 0..5),
+        confidence: f64, again in proptest::option::of(0.0f64..10.0),
+    ) {
+        let measured: Vec<Vec<Option<Nanos>>> =
+            measured.into_iter().map(|rank| rank.into_iter().map(|t| t.map(Nanos)).collect()).collect();
+        let estimate = estimate(&analysis(&ranks, again), &measured, confidence);
+        prop_assert!(estimate.total_s.is_finite() && estimate.half_width_s >= 0.0);
+    }
+}
+
+#[test]
+fn a_rank_that_shows_nothing_goes_at_the_pace_of_the_others() {
+    let busy: Vec<(u32, u64)> = (0..100).map(|_| (0, 1_000_000)).collect();
+    let waiting = vec![(0, 10), (1, 110_000_000)];
+    let analysis = analysis(&[busy, waiting], None);
+    let estimate = estimate(&analysis, &prefix(&analysis, 1, 3.0), 0.95);
+    assert_eq!(estimate.rank, 1);
+    assert!((estimate.total_s - 0.33).abs() < 1e-3, "{}", estimate.total_s);
+}
+
+#[test]
+fn drift_of_the_base_is_carried_over_only_where_two_runs_confirm_it() {
+    let rising: Vec<(u32, u64)> = (0..100).map(|i| (0, 1_000_000 + 10_000 * i)).collect();
+    let of = |again| {
+        let analysis = analysis(std::slice::from_ref(&rising), again);
+        (estimate(&analysis, &prefix(&analysis, 30, 2.0), 0.95), 2.0 * seconds(&analysis, 0))
+    };
+    let (once, truth) = of(None);
+    assert!(once.total_s < 0.85 * truth, "one run cannot tell drift from noise: {} of {truth}", once.total_s);
+    let (twice, truth) = of(Some(1.0));
+    assert!((twice.total_s - truth).abs() < 0.01 * truth, "{} instead of {truth}", twice.total_s);
+}
