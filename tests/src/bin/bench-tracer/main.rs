@@ -30,21 +30,24 @@ fn main() {
         }
     }
     let folder = tempfile::tempdir().expect("a folder for traces");
-    let mut figures = empty_calls(folder.path(), rounds);
+    println!("{:<58} {:>10} {:>7}", "", "measured", "bound");
+    empty_calls(folder.path(), rounds).iter().for_each(Figure::print);
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let trips = if quick { "20000" } else { "200000" };
-        figures.push(ping_pong(folder.path(), mpi, rounds, trips));
-        let sizes = if quick { [["512", "400"], ["512", "500"]] } else { [["2048", "1500"], ["2048", "1500"]] };
+        ping_pong(folder.path(), mpi, rounds, trips).print();
+        let sizes = if quick { [["512", "400"], ["512", "500"]] } else { [["1024", "400"], ["1024", "1200"]] };
         for (program, size) in ["cg.c", "stencil.c"].into_iter().zip(sizes) {
-            figures.push(whole_program(folder.path(), mpi, rounds, program, &size));
+            whole_program(folder.path(), mpi, rounds, program, &size).print();
         }
-        figures.extend(bytes(folder.path(), mpi));
+        bytes(folder.path(), mpi).iter().for_each(Figure::print);
     }
-    println!("{:<58} {:>10} {:>7}", "", "measured", "bound");
-    for figure in &figures {
-        let bound = figure.bound.map_or(String::new(), |bound| format!("{bound:.2}"));
-        let missed = if figure.bound.is_some_and(|bound| figure.value > bound) { "  MISSED" } else { "" };
-        println!("{:<58} {:>7.3} {:<3}{bound:>6}{missed}", figure.what, figure.value, figure.unit);
+}
+
+impl Figure {
+    fn print(&self) {
+        let bound = self.bound.map_or(String::new(), |bound| format!("{bound:.2}"));
+        let missed = if self.bound.is_some_and(|bound| self.value > bound) { "  MISSED" } else { "" };
+        println!("{:<58} {:>7.3} {:<3}{bound:>6}{missed}", self.what, self.value, self.unit);
     }
 }
 
