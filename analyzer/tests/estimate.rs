@@ -54,7 +54,7 @@ fn analysis(ranks: &[Vec<(u32, u64)>], again: Option<f64>) -> Analysis {
 
 /// The first `keep` pieces of each rank, `factor` times as slow as on the base.
 fn prefix(of: &Analysis, keep: usize, factor: f64) -> Vec<Vec<Option<Nanos>>> {
-    let time = |at: usize, piece: &Piece| (at < keep).then(|| Nanos((piece.time.0 as f64 * factor) as u64));
+    let time = |at: usize, piece: &Piece| (at < keep).then_some(Nanos((piece.time.0 as f64 * factor) as u64));
     of.pieces.iter().map(|p| p.iter().enumerate().map(|(at, piece)| time(at, piece)).collect()).collect()
 }
 
