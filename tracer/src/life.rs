@@ -210,7 +210,8 @@ fn header(rank: &Rank, clock: phasecast_trace::model::ClockStart, library: &Libr
     let mut length = 0i32;
     mpi!(MPI_Get_library_version(version.as_mut_ptr(), &raw mut length));
     let version = String::from_utf8_lossy(&version);
-    let version = version.split(['\0', '\n']).next().unwrap_or_default().trim().to_owned();
+    let line = version.split(['\0', '\n']).next().unwrap_or_default();
+    let version = line.split_whitespace().collect::<Vec<_>>().join(" ");
     RankHeader {
         rank: rank.sink.rank,
         size: rank.size,
