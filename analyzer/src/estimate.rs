@@ -134,7 +134,8 @@ fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankE
         }
     }
     let ratio = progress_ratio(&by_phase).unwrap_or(pace);
-    let mut out = RankEstimate { freedom: f64::INFINITY, ..RankEstimate::default() };
+    let mut out = RankEstimate::default();
+    let mut squares_per_freedom = 0.0;
     for list in &by_phase {
         let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = list.iter().partition(|s| s.target.is_some());
         let sum = |list: &[&Sample], of: fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
@@ -157,18 +158,16 @@ fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankE
             rest = count * mean * (1.0 + drift).max(0.0);
             let (variance, freedom) = variance_of_mean(&seen, mean);
             // The occurrences to come scatter as those that were seen: their mean has an error of its own.
-            out.variance += count * count * variance * (1.0 + seen.len() as f64 / count);
-            if variance > 0.0 {
-                out.freedom = out.freedom.min(freedom);
-            }
+            let variance = count * count * variance * (1.0 + seen.len() as f64 / count);
+            out.variance += variance;
+            squares_per_freedom += variance * variance / freedom;
         }
         out.measured_base += sum(&seen, Sample::profile);
         out.total += measured + rest;
         out.phases.push(PhaseEstimate { measured: seen.len() as u64, mean_s: Some(mean), total_s: measured + rest });
     }
-    if out.freedom.is_infinite() {
-        out.freedom = 30.0;
-    }
+    // Welch and Satterthwaite: the degrees of freedom of a sum of variances.
+    out.freedom = if squares_per_freedom > 0.0 { out.variance.powi(2) / squares_per_freedom } else { 1.0 };
     out
 }
 

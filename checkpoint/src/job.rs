@@ -1,0 +1,121 @@
+//! What the runner asks of the hosts, one for each rank, and what they report: JSON files in a folder that all ranks reach.
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A program to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its file, absolute.
+    pub path: PathBuf,
+    /// Its arguments, without its name.
+    pub args: Vec<String>,
+}
+
+/// A consistent cut: a position for each rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// Its number within the signature.
+    pub id: u32,
+    /// For each rank, how many of its events (completed communications) lie before the cut.
+    pub events: Vec<u64>,
+}
+
+/// What a launch of hosts is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Job {
+    /// Runs a program split and saves its state at each cut; the program runs on to its end.
+    Checkpoint {
+        /// The program. Its environment is that of the launcher.
+        program: Program,
+        /// The cuts, ascending on every rank.
+        cuts: Vec<Cut>,
+        /// An existing folder for the images and the reports.
+        images: PathBuf,
+        /// The processor that the program is held to: `x86-64-v2`, `x86-64-v3`; none for this one.
+        cpu: Option<String>,
+    },
+    /// Restarts images one after the other in one launch.
+    Replay {
+        /// The folder of the images.
+        images: PathBuf,
+        /// What to restart and for how long, in this order.
+        steps: Vec<Step>,
+        /// An existing folder for the reports.
+        out: PathBuf,
+    },
+}
+
+/// One restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The cut that is restarted.
+    pub cut: u32,
+    /// For each rank, ascending: positions whose times are wanted. The rank's replay stops at the last. Where all are
+    /// empty the program runs to its end.
+    pub watch: Vec<Vec<u64>>,
+}
+
+/// What a rank reports of a run that saved images: `rank-00000.json` in the folder of the images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointReport {
+    /// The rank.
+    pub rank: u32,
+    /// Ranks of the run.
+    pub size: u32,
+    /// Events of this rank in the whole run.
+    pub events: u64,
+    /// The MPI library, in one line.
+    pub mpi: String,
+    /// Its binary interface.
+    pub abi: String,
+    /// Its cuts.
+    pub cuts: Vec<CutReport>,
+    /// The program's exit status.
+    pub exit: Option<i32>,
+}
+
+/// How saving at a cut went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CutReport {
+    /// The cut.
+    pub id: u32,
+    /// Whether its image is complete on this rank.
+    pub saved: bool,
+    /// Why it is not.
+    pub reason: Option<String>,
+    /// How long the program was stopped, in seconds.
+    pub seconds: f64,
+    /// New bytes in the rank's page store.
+    pub bytes: u64,
+}
+
+/// What a rank reports of replays: `rank-00000.json` in the folder for reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplayReport {
+    /// The rank.
+    pub rank: u32,
+    /// Ranks of the launch.
+    pub size: u32,
+    /// The MPI library, in one line.
+    pub mpi: String,
+    /// From the host's start to the end of `MPI_Init`, in seconds.
+    pub init_s: f64,
+    /// The steps.
+    pub steps: Vec<StepReport>,
+}
+
+/// How a restart went on one rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepReport {
+    /// The cut.
+    pub cut: u32,
+    /// Reading, mapping and making objects again, until the program ran, in seconds.
+    pub restart_s: f64,
+    /// The clock when the program began to run, in ns.
+    pub start_ns: u64,
+    /// The same clock at each watched position: when the call that reached it returned.
+    pub times_ns: Vec<u64>,
+    /// Whether all positions (or the program's end) were reached.
+    pub finished: bool,
+}

@@ -1,0 +1,2 @@
+//! The host of the split process.
+pub mod job;
