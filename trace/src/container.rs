@@ -52,6 +52,11 @@ impl Container {
         if !replace && path.exists() {
             return Err(TraceError::Exists { path: path.to_owned() });
         }
+        write_atomic(path, &self.to_bytes())
+    }
+
+    /// The bytes of the file.
+    pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(format!("{:14.14}\n", self.kind).as_bytes());
@@ -63,7 +68,7 @@ impl Container {
         }
         let count = (self.sections.len() as u32 + 1).to_le_bytes();
         out.extend_from_slice(&Frame::new(Kind::End).with_payload(&count, None));
-        write_atomic(path, &out)
+        out
     }
 
     /// Reads a container of this kind.
