@@ -12,7 +12,7 @@ use phasecast_trace::Nanos;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Share of the time that was scaled, not measured, which counts as its uncertainty.
-const REST: f64 = 0.15;
+pub(crate) const REST: f64 = 0.15;
 /// A smaller share of a rank's time says nothing of its pace.
 const LITTLE: f64 = 0.01;
 /// Run time's coefficient of variation where little is known of the machine, and how many runs that knowledge is worth.
@@ -20,7 +20,7 @@ const PRIOR: (f64, f64) = (0.03, 4.0);
 /// Occurrences are joined into at most so many blocks: neighbours correlate, blocks much less.
 const BLOCKS: usize = 10;
 /// An occurrence's relative scatter where fewer than four were measured.
-const FEW: f64 = 0.05;
+pub(crate) const FEW: f64 = 0.05;
 
 /// A phase on the target.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,29 +60,29 @@ pub struct Estimate {
 
 /// One occurrence of a phase on one rank.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
-    base: f64,
-    again: Option<f64>,
-    target: Option<f64>,
+pub(crate) struct Sample {
+    pub(crate) base: f64,
+    pub(crate) again: Option<f64>,
+    pub(crate) target: Option<f64>,
 }
 
 impl Sample {
     /// The base time: the mean of the base runs.
-    fn profile(&self) -> f64 {
+    pub(crate) fn profile(&self) -> f64 {
         self.again.map_or(self.base, |again| 0.5 * (self.base + again))
     }
 }
 
 /// What a rank's run adds up to.
 #[derive(Clone, Debug, Default)]
-struct RankEstimate {
-    total: f64,
+pub(crate) struct RankEstimate {
+    pub(crate) total: f64,
     variance: f64,
     freedom: f64,
-    unseen: f64,
-    measured_base: f64,
-    base: f64,
-    phases: Vec<PhaseEstimate>,
+    pub(crate) unseen: f64,
+    pub(crate) measured_base: f64,
+    pub(crate) base: f64,
+    pub(crate) phases: Vec<PhaseEstimate>,
 }
 
 /// Estimates the run from `measured`: for each rank the times of its pieces, in the order of
@@ -118,7 +118,7 @@ pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence
     }
 }
 
-fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -> Vec<(usize, Sample)> {
+pub(crate) fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -> Vec<(usize, Sample)> {
     let sample = |(at, piece): (usize, &Piece)| {
         let again = piece.again.map(Nanos::seconds);
         (piece.phase.index(), Sample { base: piece.time.seconds(), again, target: target(at) })
@@ -126,7 +126,7 @@ fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -> Vec<(usiz
     pieces.iter().enumerate().map(sample).collect()
 }
 
-fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankEstimate {
+pub(crate) fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankEstimate {
     let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
     for (phase, sample) in samples {
         if let Some(list) = by_phase.get_mut(*phase) {
@@ -184,14 +184,14 @@ fn progress_ratio(by_phase: &[Vec<Sample>]) -> Option<f64> {
 }
 
 /// Target time over base time of the measured among `samples`; none if there are none.
-fn ratio<'s>(samples: impl Iterator<Item = &'s Sample>) -> Option<f64> {
+pub(crate) fn ratio<'s>(samples: impl Iterator<Item = &'s Sample>) -> Option<f64> {
     let times = samples.filter_map(|s| Some((s.target?, s.profile())));
     let (target, base) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
     (base > 0.0).then(|| target / base)
 }
 
 /// beta: how far differences between occurrences in the base runs are real.
-fn reliability(list: &[Sample]) -> f64 {
+pub(crate) fn reliability(list: &[Sample]) -> f64 {
     let pairs: Vec<(f64, f64)> = list.iter().filter_map(|s| Some((s.base, s.again?))).collect();
     if pairs.len() < 3 {
         return 0.0;
@@ -223,7 +223,7 @@ fn variance_of_mean(seen: &[&Sample], mean: f64) -> (f64, f64) {
 }
 
 /// The error of the same plan replayed on the base runs, each predicted from the other, as an error on the target.
-fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, target: &RankEstimate) -> f64 {
+pub(crate) fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, target: &RankEstimate) -> f64 {
     if pieces.iter().any(|p| p.again.is_none()) {
         return 0.0;
     }
@@ -243,7 +243,7 @@ fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, target: &RankE
 }
 
 /// The run time's coefficient of variation: what the base runs show, together with what is usual.
-fn variation(runs: &[f64]) -> f64 {
+pub(crate) fn variation(runs: &[f64]) -> f64 {
     let n = runs.len() as f64;
     let mean = runs.iter().sum::<f64>() / n.max(1.0);
     if runs.is_empty() || mean <= 0.0 {

@@ -5,7 +5,7 @@
 //! * [`pilot`], [`candidates`], [`marker`], [`segments`], [`levels`]: `--method marker`
 //! * [`clock`], [`pbb`]: logical time, and `--method pbb`
 //! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
-//! * [`estimate`]: from measured pieces to the whole run
+//! * [`estimate`], [`restarts`]: from measured pieces to the whole run
 //! * [`model`], [`file`]: the result, and how it is kept
 pub mod candidates;
 pub mod clock;
@@ -22,6 +22,7 @@ pub mod pbb;
 pub mod phases;
 pub mod pilot;
 pub mod plan;
+pub mod restarts;
 pub mod segments;
 pub mod source;
 pub mod stream;
@@ -34,6 +35,7 @@ pub use clock::ClockKind;
 pub use error::AnalyzeError;
 pub use estimate::{Estimate, estimate};
 pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
+pub use restarts::{Edge, Restart, estimate_restarts};
 pub use symbol::{SegmentHasher, Symbols};
 
 use parallel::{Progress, Stage};

@@ -126,3 +126,21 @@ pub struct Analysis {
     #[serde(skip)]
     pub pieces: Vec<Vec<Piece>>,
 }
+
+impl Analysis {
+    /// How many pieces every rank's run is cut into; none where ranks differ in that: then the ends of pieces are no
+    /// cuts of all ranks (with [`Method::Pbb`]).
+    pub fn segments(&self) -> Option<usize> {
+        let count = self.pieces.first()?.len();
+        self.pieces.iter().all(|pieces| pieces.len() == count).then_some(count)
+    }
+
+    /// The cut after the piece of this number on every rank: for each rank its events before the cut. With
+    /// [`Method::Marker`] it is consistent, and lies within no call of any rank ([`crate::closure`]). None behind the
+    /// last piece, where the program has ended.
+    pub fn cut(&self, after: usize) -> Option<Vec<u64>> {
+        let segments = self.segments()?;
+        let end = |pieces: &Vec<Piece>| pieces.get(after).map(|piece| piece.end);
+        (after + 1 < segments).then(|| self.pieces.iter().map(end).collect())?
+    }
+}

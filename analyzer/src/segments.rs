@@ -19,6 +19,9 @@ use phasecast_trace::{Nanos, PhaseId, Trace};
 /// Stands of ranks at cuts that may be kept: bounds the memory of the second pass.
 const MOST_STANDS: u64 = 3_000_000;
 
+/// Within so many symbols of the pilot's first the first cut is looked for: from there on a program can be restarted.
+const EARLY: u64 = 8;
+
 /// What an analysis starts from.
 pub struct Input<'a> {
     /// The base runs; the first is analysed, the second confirms.
@@ -59,7 +62,7 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     let priced = marker::price(&pilot, &found, span_s, settings.relevance, settings.threads, &stages[1])?;
     let finalists = marker::finalists(&pilot, &priced, span_s, room);
     let positions = marker::positions(&pilot, &finalists);
-    let mut targets: Vec<u64> = positions.iter().flatten().copied().collect();
+    let mut targets: Vec<u64> = positions.iter().flatten().copied().chain(1..=EARLY).collect();
     targets.sort_unstable();
     targets.dedup();
     let mut closed = with_feed(trace, settings.threads, |feed| {
@@ -87,13 +90,26 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
             in_flight,
         }
     });
+    let mut early = None;
     if let Some((number, ..)) = chosen {
         let own = &positions[number];
-        closed.cuts.retain(|cut| own.binary_search(&cut.at).is_ok());
+        let of_marker = |cut: &Cut| own.binary_search(&cut.at).is_ok();
+        early = set_up(input, &closed.cuts, of_marker);
+        closed.cuts.retain(|cut| of_marker(cut) || Some(cut.at) == early);
     } else {
         closed.cuts.clear();
     }
-    assemble(input, &pilot, closed, marker)
+    assemble(input, &pilot, closed, marker, early.is_some())
+}
+
+/// The earliest cut, where what lies between it and the first cut of the marker is relevant: a set-up that can be
+/// measured by itself, apart from the start of the processes, which cannot be restarted.
+fn set_up(input: &Input<'_>, cuts: &[Cut], of_marker: impl Fn(&Cut) -> bool) -> Option<u64> {
+    let (slowest, run_s) = input.slowest();
+    let first = cuts.first().filter(|cut| cut.at <= EARLY && !of_marker(cut))?;
+    let marker = cuts.iter().find(|cut| of_marker(cut))?;
+    let ns = marker.stands[slowest].exit.saturating_sub(first.stands[slowest].exit);
+    (ns as f64 * 1e-9 >= input.settings.relevance * run_s).then_some(first.at)
 }
 
 /// The finalist to be taken, with its mean skew in seconds and messages in flight. A skewed cut costs time at each
@@ -141,6 +157,7 @@ fn assemble(
     pilot: &Pilot,
     closed: Closed,
     marker: Option<Marker>,
+    early: bool,
 ) -> Result<Analysis, AnalyzeError> {
     let (survey, settings) = (&input.surveys[0], input.settings);
     let ranks = survey.spans.len();
@@ -162,11 +179,11 @@ fn assemble(
     let (slowest, run_s) = input.slowest();
     let seconds = |ns: u64| ns as f64 * 1e-9;
 
-    // The key of a segment: the pilot's symbols; the first and the last are one-offs.
+    // The key of a segment: the pilot's symbols; the first, the set-up and the last are one-offs.
     let mut keys: Vec<u64> = Vec::with_capacity(segments);
     for at in 0..segments {
         keys.push(match (at.checked_sub(1).map(|b| &cuts[b]), cuts.get(at)) {
-            (Some(before), Some(cut)) => cut.stands[lead].point.since(&before.stands[lead].point),
+            (Some(before), Some(cut)) if at > 1 || !early => cut.stands[lead].point.since(&before.stands[lead].point),
             _ => mix(at as u64).max(1),
         });
     }
