@@ -1,1 +1,42 @@
-//! (in the making)
+//! A process in a process: loads a program with a dynamic linker and a C library of its own into a reserved range of
+//! addresses (the *upper half*), and keeps its memory, signals, files and threads apart from those of the host (the
+//! *lower half*), so that they can be saved and brought back elsewhere.
+//!
+//! Order of a start: [`prepare`], [`start`], [`fence::install`], [`gate::install`], [`gate::enter`]. Order of a restart
+//! in place of [`start`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
+//! [`threads::restore_main`], [`threads::recreate`], [`gate::resume`].
+pub mod elf;
+mod error;
+pub mod fence;
+pub mod files;
+pub mod gate;
+pub mod loader;
+mod overlay;
+mod own;
+pub mod signals;
+pub mod space;
+mod stack;
+mod stub;
+pub mod support;
+mod sys;
+pub mod threads;
+mod trap;
+mod xstate;
+
+pub use error::Error;
+pub use loader::{Cpu, Loaded, Start, start};
+pub use trap::on_exit;
+
+/// Makes the host ready for an upper half: tables, the first state of signals and files, the spare threads. To be called
+/// once, by the main thread, with [`files::reserve`] before MPI is initialised and everything else after it.
+///
+/// # Errors
+/// If the machine cannot run a split process.
+pub fn prepare() -> Result<(), Error> {
+    support::check()?;
+    own::prepare()?;
+    space::prepare();
+    files::prepare();
+    threads::register_main()?;
+    Ok(())
+}

@@ -1,0 +1,445 @@
+//! The program's descriptors: which are its own, what they stand for, how to get them back under their old numbers.
+//! The lower half's are hidden from it: it can neither close them nor put others in their place.
+use crate::sys::{error, failed, syscall};
+use crate::trap::Call;
+use crate::{Error, overlay};
+use libc::{EBADF, EBUSY, c_int};
+use serde::{Deserialize, Serialize};
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Descriptors beyond these are taken for the program's.
+const MOST: usize = 65_536;
+/// Files without a name are saved whole up to this size, in bytes.
+const LARGEST_UNNAMED: u64 = 256 << 20;
+
+/// A set of descriptors.
+struct Set([AtomicU64; MOST / 64]);
+
+impl Set {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; MOST / 64])
+    }
+
+    fn word(&self, fd: usize) -> Option<(&AtomicU64, u64)> {
+        self.0.get(fd / 64).map(|word| (word, 1 << (fd % 64)))
+    }
+
+    fn has(&self, fd: usize) -> bool {
+        self.word(fd).is_none_or(|(word, bit)| word.load(Relaxed) & bit != 0)
+    }
+
+    fn add(&self, fd: usize) {
+        if let Some((word, bit)) = self.word(fd) {
+            word.fetch_or(bit, Relaxed);
+        }
+    }
+
+    fn take(&self, fd: usize) {
+        if let Some((word, bit)) = self.word(fd) {
+            word.fetch_and(!bit, Relaxed);
+        }
+    }
+
+    fn list(&self) -> impl Iterator<Item = usize> {
+        (0..MOST).filter(|fd| self.has(*fd))
+    }
+}
+
+static OWN: Set = Set::new();
+static RESERVED: Set = Set::new();
+static STANDARD: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
+static PROGRAM: AtomicUsize = AtomicUsize::new(0);
+
+/// What a descriptor stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// What the launcher gave as standard input (0), output (1) or error (2).
+    Standard(i32),
+    /// The same open file as another descriptor, which comes earlier.
+    Same(i32),
+    /// A file with a name, and its size in bytes.
+    Named(PathBuf, u64),
+    /// A directory or a device.
+    Special(PathBuf),
+    /// A file whose name was removed, with its content.
+    Unnamed(Vec<u8>),
+}
+
+/// An open descriptor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFile {
+    /// Its number.
+    pub fd: i32,
+    /// The flags of `open`, as the kernel shows them.
+    pub flags: i32,
+    /// Where the next byte is read or written.
+    pub offset: i64,
+    /// What it stands for.
+    pub what: What,
+}
+
+/// What an image must hold of a program's files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// The program's own file.
+    pub program: PathBuf,
+    /// Its working folder.
+    pub folder: PathBuf,
+    /// Its mask of permissions.
+    pub umask: u32,
+    /// Its descriptors, ascending.
+    pub files: Vec<OpenFile>,
+}
+
+/// Keeps the standard descriptors of the launcher, for restarts that the program had closed or replaced them in.
+pub(crate) fn prepare() {
+    for (fd, keep) in STANDARD.iter().enumerate() {
+        // SAFETY: makes new descriptors only.
+        let copy = [900, 3].iter().map(|least| unsafe { libc::fcntl(fd as c_int, libc::F_DUPFD_CLOEXEC, *least) }).find(|c| *c >= 0);
+        keep.store(copy.unwrap_or(-1), Relaxed);
+        OWN.add(fd);
+    }
+}
+
+/// Keeps numbers free of the lower half's files: to be called before MPI is initialised, with the numbers that images
+/// need (or that a program would get first).
+pub fn reserve(numbers: impl IntoIterator<Item = i32>) {
+    let Ok(null) = File::open("/dev/null") else { return };
+    for fd in numbers {
+        // SAFETY: fills a number that is not open; if it is, it is left.
+        unsafe {
+            if fd > 2 && libc::fcntl(fd, libc::F_GETFD) < 0 && libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC) == fd {
+                RESERVED.add(fd as usize);
+            }
+        }
+    }
+    if RESERVED.has(null.as_raw_fd() as usize) {
+        std::mem::forget(null);
+    }
+}
+
+/// Frees what [`reserve`] kept: before a program starts.
+pub fn release() {
+    for fd in RESERVED.list().filter(|fd| !OWN.has(*fd)) {
+        RESERVED.take(fd);
+        // SAFETY: opened by `reserve`.
+        unsafe { libc::close(fd as c_int) };
+    }
+}
+
+/// Tells the program's own file, which /proc/self/exe must name.
+pub(crate) fn set_program(path: &Path) {
+    let path = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+    // The handler may read the old name at any time: it stays.
+    PROGRAM.store(path.into_raw() as usize, Relaxed);
+}
+
+/// The address of the program's name, which ends with a zero byte.
+pub(crate) fn program() -> usize {
+    PROGRAM.load(Relaxed)
+}
+
+/// Whether a path (an address within the program) is a name in /proc for the program's own file.
+pub(crate) unsafe fn names_program(path: usize) -> bool {
+    if path == 0 || program() == 0 {
+        return false;
+    }
+    let is = |name: &[u8]| {
+        // SAFETY: the program's pointer, as the kernel would read it; the comparison stops at the first difference.
+        name.iter().enumerate().all(|(i, byte)| unsafe { *(path as *const u8).wrapping_add(i) } == *byte)
+    };
+    if is(b"/proc/self/exe\0") || is(b"/proc/thread-self/exe\0") {
+        return true;
+    }
+    let mut own = [0u8; 24];
+    own[..6].copy_from_slice(b"/proc/");
+    let mut pid = crate::sys::getpid();
+    let digits = pid.checked_ilog10().map_or(1, |d| d as usize + 1).min(10);
+    for at in (6..6 + digits).rev() {
+        own[at] = b'0' + (pid % 10) as u8;
+        pid /= 10;
+    }
+    own[6 + digits..11 + digits].copy_from_slice(b"/exe\0");
+    is(&own[..11 + digits])
+}
+
+/// The upper half's readlink and readlinkat.
+pub(crate) unsafe fn trapped_readlink(call: &mut Call) -> isize {
+    let at = if call.number == libc::SYS_readlink { 0 } else { 1 };
+    let (path, buffer, size) = (call.args[at], call.args[at + 1], call.args[at + 2]);
+    // SAFETY: the program's pointers, as the kernel would use them; the name ends with a zero byte.
+    unsafe {
+        if !names_program(path) || (size as isize) <= 0 {
+            return call.pass();
+        }
+        let name = program() as *const u8;
+        let mut len = 0;
+        while len < size && *name.wrapping_add(len) != 0 {
+            *(buffer as *mut u8).wrapping_add(len) = *name.wrapping_add(len);
+            len += 1;
+        }
+        len as isize
+    }
+}
+
+/// The upper half's calls that make, copy or close descriptors.
+pub(crate) unsafe fn trapped(call: &mut Call) -> isize {
+    let args = call.args;
+    let (first, second) = (args[0] as u32 as usize, args[1] as u32 as usize);
+    // SAFETY: throughout: the call is the upper half's own, its arguments as it gave them.
+    unsafe {
+        match call.number {
+            libc::SYS_close => {
+                if !OWN.has(first) {
+                    return error(EBADF);
+                }
+                OWN.take(first);
+                call.pass()
+            }
+            libc::SYS_close_range => close_range(first, second, args[2] as u32),
+            libc::SYS_dup2 | libc::SYS_dup3 => {
+                if !OWN.has(first) {
+                    return error(EBADF);
+                }
+                if !OWN.has(second) && !failed(syscall!(libc::SYS_fcntl, second, libc::F_GETFD)) {
+                    return error(EBUSY);
+                }
+                let result = call.pass();
+                if !failed(result) {
+                    OWN.add(second);
+                }
+                result
+            }
+            libc::SYS_dup | libc::SYS_fcntl if !OWN.has(first) => error(EBADF),
+            libc::SYS_pipe | libc::SYS_pipe2 | libc::SYS_socketpair => {
+                let result = call.pass();
+                if !failed(result) {
+                    let pair = if call.number == libc::SYS_socketpair { args[3] } else { args[0] } as *const u32;
+                    OWN.add(pair.read_unaligned() as usize);
+                    OWN.add(pair.wrapping_add(1).read_unaligned() as usize);
+                }
+                result
+            }
+            libc::SYS_unlink
+            | libc::SYS_unlinkat
+            | libc::SYS_rename
+            | libc::SYS_renameat
+            | libc::SYS_renameat2
+            | libc::SYS_truncate
+            | libc::SYS_mkdir
+            | libc::SYS_mkdirat
+            | libc::SYS_rmdir => call.pass(),
+            number => {
+                let path = match number {
+                    libc::SYS_open | libc::SYS_creat => Some(0),
+                    libc::SYS_openat | libc::SYS_openat2 => Some(1),
+                    _ => None,
+                };
+                if let Some(path) = path
+                    && names_program(args[path])
+                {
+                    call.args[path] = program();
+                }
+                let result = call.pass_open();
+                note(result);
+                result
+            }
+        }
+    }
+}
+
+/// Records a new descriptor of the program.
+pub(crate) fn note(result: isize) {
+    if !failed(result) {
+        OWN.add(result as usize);
+    }
+}
+
+unsafe fn close_range(first: usize, last: usize, flags: u32) -> isize {
+    for fd in first..=last.min(MOST - 1) {
+        if OWN.has(fd) {
+            // SAFETY: the program's own descriptor.
+            unsafe {
+                if flags & libc::CLOSE_RANGE_CLOEXEC != 0 {
+                    syscall!(libc::SYS_fcntl, fd, libc::F_SETFD, libc::FD_CLOEXEC);
+                } else {
+                    OWN.take(fd);
+                    syscall!(libc::SYS_close, fd);
+                }
+            }
+        }
+    }
+    0
+}
+
+/// Whether two descriptors stand for one open file.
+fn same(a: i32, b: i32) -> bool {
+    const KCMP_FILE: c_int = 0;
+    let pid = std::process::id();
+    // SAFETY: compares, takes no pointers.
+    a >= 0 && b >= 0 && unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, a, b) } == 0
+}
+
+/// The program's files, for an image.
+///
+/// # Errors
+/// If there is one that cannot be saved: a socket, a pipe.
+pub fn save() -> Result<FileState, Error> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|cause| Error::Read { path: path.into(), cause });
+    let status = read("/proc/self/status")?;
+    let umask = status.lines().find_map(|l| l.strip_prefix("Umask:")).and_then(|v| u32::from_str_radix(v.trim(), 8).ok());
+    let mut files: Vec<OpenFile> = Vec::new();
+    for fd in OWN.list() {
+        let link = PathBuf::from(format!("/proc/self/fd/{fd}"));
+        let Ok(path) = fs::read_link(&link) else { continue };
+        let Ok(info) = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
+        let field = |name: &str| info.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
+        let offset = field("pos:").and_then(|v| v.parse().ok()).unwrap_or(0);
+        let flags = field("flags:").and_then(|v| i32::from_str_radix(v, 8).ok()).unwrap_or(0);
+        let fd = fd as i32;
+        let what = if let Some(i) = STANDARD.iter().position(|s| same(s.load(Relaxed), fd)) {
+            What::Standard(i as i32)
+        } else if let Some(other) = files.iter().find(|f| same(f.fd, fd)) {
+            What::Same(other.fd)
+        } else {
+            describe(fd, &link, path)?
+        };
+        files.push(OpenFile { fd, flags, offset, what });
+    }
+    let program = PROGRAM.load(Relaxed) as *const libc::c_char;
+    let program = if program.is_null() {
+        PathBuf::new()
+    } else {
+        // SAFETY: set by `set_program`, never freed.
+        PathBuf::from(std::ffi::OsStr::from_bytes(unsafe { std::ffi::CStr::from_ptr(program) }.to_bytes()))
+    };
+    let folder = std::env::current_dir().map_err(|cause| Error::Read { path: ".".into(), cause })?;
+    Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files })
+}
+
+fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
+    let wrap = |cause| Error::Read { path: path.clone(), cause };
+    let data = fs::metadata(link).map_err(wrap)?;
+    let kind = data.file_type();
+    if kind.is_file() && data.nlink() == 0 {
+        if data.len() > LARGEST_UNNAMED {
+            return Err(Error::Obstacle(format!("descriptor {fd} is a file without a name that is too large to be copied")));
+        }
+        return Ok(What::Unnamed(fs::read(link).map_err(wrap)?));
+    }
+    match () {
+        () if kind.is_file() => Ok(What::Named(path, data.len())),
+        () if kind.is_dir() || kind.is_char_device() || kind.is_block_device() => Ok(What::Special(path)),
+        () => Err(Error::Obstacle(format!("descriptor {fd} is {}, which no other machine has", path.display()))),
+    }
+}
+
+/// Brings back the files of an image under their old numbers. Files that are written are copied to the folder `scratch`
+/// first, as far as they went, and so is whatever the program opens for writing later: nothing outside it is changed.
+///
+/// # Errors
+/// If a file is missing or its number is taken: see [`reserve`].
+pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
+    overlay::enable(scratch);
+    set_program(&state.program);
+    // A folder that this machine lacks matters only to relative names, which then are not found.
+    let _ = std::env::set_current_dir(&state.folder);
+    // SAFETY: sets a number.
+    unsafe { libc::umask(state.umask) };
+    let mut have: Vec<i32> = Vec::new();
+    for file in &state.files {
+        let path = match &file.what {
+            What::Named(path, _) | What::Special(path) => path.clone(),
+            _ => PathBuf::from(format!("/proc/self/fd/{}", file.fd)),
+        };
+        let wrap = |cause| Error::File { fd: file.fd, path: path.clone(), cause };
+        let taken = !OWN.has(file.fd as usize) && !RESERVED.has(file.fd as usize);
+        // SAFETY: asks for flags.
+        if file.fd < 0 || taken && unsafe { libc::fcntl(file.fd, libc::F_GETFD) } >= 0 {
+            return Err(wrap(io::Error::from_raw_os_error(EBUSY)));
+        }
+        reopen(file, scratch).map_err(wrap)?;
+        OWN.add(file.fd as usize);
+        have.push(file.fd);
+    }
+    for fd in (0..3).filter(|fd| !have.contains(fd)) {
+        // The program had closed it; the lower half must not get the number.
+        OWN.take(fd as usize);
+        if let Ok(null) = File::open("/dev/null") {
+            // SAFETY: replaces a standard descriptor, of which a copy is kept.
+            unsafe { libc::dup2(null.as_raw_fd(), fd) };
+        }
+    }
+    Ok(())
+}
+
+fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
+    let check = |result: i64| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
+    let cloexec = file.flags & libc::O_CLOEXEC;
+    let place = |from: i32| {
+        // SAFETY: the number is the program's or reserved for it.
+        let placed = unsafe { if from == file.fd { from } else { libc::dup3(from, file.fd, cloexec) } };
+        check(placed.into()).map(|_| ())
+    };
+    let path = match &file.what {
+        What::Standard(i) => {
+            let keep = STANDARD.get(*i as usize).map_or(-1, |s| s.load(Relaxed));
+            return place(keep);
+        }
+        What::Same(other) => return place(*other),
+        What::Special(path) => path.clone(),
+        What::Named(path, size) if file.flags & libc::O_ACCMODE != libc::O_RDONLY => overlay::copy(path, *size, scratch)?,
+        What::Named(path, _) => overlay::find(path, scratch),
+        What::Unnamed(content) => {
+            let path = scratch.join(format!("unnamed-{}-{}", std::process::id(), file.fd));
+            let mut copy = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+            copy.write_all(content)?;
+            path
+        }
+    };
+    let flags = file.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC) | libc::O_CLOEXEC;
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: opens a file by a name that ends with a zero byte.
+    let opened = check(unsafe { libc::open(name.as_ptr(), flags) }.into())? as i32;
+    if let What::Unnamed(_) = file.what {
+        fs::remove_file(&path)?;
+    }
+    place(opened)?;
+    // SAFETY: moves in and closes what was just opened.
+    unsafe {
+        libc::lseek(file.fd, file.offset, libc::SEEK_SET);
+        if opened != file.fd {
+            libc::close(opened);
+        } else if cloexec == 0 {
+            libc::fcntl(opened, libc::F_SETFD, 0);
+        }
+    }
+    Ok(())
+}
+
+/// Closes the program's files; reserved numbers stay reserved, the standard ones are the launcher's again.
+pub fn clear() {
+    let null = File::open("/dev/null").ok();
+    for fd in OWN.list().filter(|fd| *fd > 2) {
+        OWN.take(fd);
+        // SAFETY: the program's own descriptor, and the program is gone.
+        unsafe {
+            match &null {
+                Some(null) if RESERVED.has(fd) => libc::dup3(null.as_raw_fd(), fd as c_int, libc::O_CLOEXEC),
+                _ => libc::close(fd as c_int),
+            };
+        }
+    }
+    for (fd, keep) in STANDARD.iter().enumerate() {
+        // SAFETY: puts the launcher's descriptor in its place.
+        unsafe { libc::dup2(keep.load(Relaxed), fd as c_int) };
+        OWN.add(fd);
+    }
+}

@@ -1,0 +1,344 @@
+//! The gate between the halves. The upper half calls in through a page at a fixed address; the crossing saves the
+//! caller's registers in a [`Frame`] on the caller's stack, switches the thread pointer (FS) to the lower half's and
+//! calls the dispatcher. A frame is all that it takes to go on after the call: in this process, or in another that has
+//! the same memory.
+use crate::threads;
+use std::arch::naked_asm;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Address of the gate's page: below the upper half's range, so that no image holds it and every host maps its own.
+pub const GATE: usize = 0x1fff_fff0_0000;
+
+/// What the gate's page holds, by index of 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// The crossing.
+    Crossing = 0,
+    /// `clock_gettime` that works without a thread pointer of its own.
+    ClockGettime = 1,
+    /// `gettimeofday`, the same.
+    Gettimeofday = 2,
+    /// `time`, the same.
+    Time = 3,
+}
+
+/// A call from the upper half: its arguments and what is needed to return from it. It lies on the caller's stack, with
+/// the arguments beyond the sixth above it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frame {
+    padding: usize,
+    /// The caller's thread pointer.
+    pub fs: usize,
+    mxcsr: u32,
+    fcw: u32,
+    registers: [usize; 6],
+    saved: [usize; 6],
+    /// Where the call returns to.
+    pub ret: usize,
+}
+
+impl Frame {
+    /// Argument `i` of the call.
+    ///
+    /// # Safety
+    /// The called procedure has so many arguments, all of them integers or pointers.
+    #[inline(always)]
+    pub unsafe fn arg(&self, i: usize) -> usize {
+        if i < 6 {
+            return self.registers[i];
+        }
+        // SAFETY: the caller's: arguments beyond the sixth lie above the return address.
+        unsafe { *(&raw const self.ret).add(i - 5) }
+    }
+}
+
+/// Carries out call `index` of the upper half. It runs with the lower half's thread pointer, on the caller's stack.
+pub type Dispatch = unsafe extern "C" fn(frame: *mut Frame, index: usize) -> usize;
+
+static DISPATCH: AtomicUsize = AtomicUsize::new(0);
+static MAIN_UPPER: AtomicUsize = AtomicUsize::new(0);
+static MAIN_LOWER: AtomicUsize = AtomicUsize::new(0);
+static HOST_STACK: AtomicUsize = AtomicUsize::new(0);
+
+/// Maps the gate's page and opens it. To be called once, by the host's main thread.
+///
+/// # Errors
+/// If the address is taken.
+pub fn install(dispatch: Dispatch) -> std::io::Result<()> {
+    let size = 4096;
+    // SAFETY: a new page at an address that must be free.
+    let page = unsafe {
+        libc::mmap(
+            GATE as *mut libc::c_void,
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
+            -1,
+            0,
+        )
+    };
+    if page as usize != GATE {
+        return Err(std::io::Error::last_os_error());
+    }
+    DISPATCH.store(dispatch as *const () as usize, Relaxed);
+    MAIN_LOWER.store(thread_pointer(), Relaxed);
+    MAIN_UPPER.store(0, Relaxed);
+    let set = |slot: Slot, address: usize| {
+        // SAFETY: the page was just mapped.
+        unsafe { *(GATE as *mut usize).add(slot as usize) = address }
+    };
+    set(Slot::Crossing, crossing as *const () as usize);
+    set(Slot::ClockGettime, vdso(c"__vdso_clock_gettime").unwrap_or(plain_clock_gettime as *const () as usize));
+    set(Slot::Gettimeofday, vdso(c"__vdso_gettimeofday").unwrap_or(plain_gettimeofday as *const () as usize));
+    set(Slot::Time, vdso(c"__vdso_time").unwrap_or(plain_time as *const () as usize));
+    Ok(())
+}
+
+/// The thread pointer of the calling thread.
+#[inline(always)]
+pub fn thread_pointer() -> usize {
+    let fs: usize;
+    // SAFETY: reads a register; the host refuses to run on a processor or kernel without the instruction.
+    unsafe { std::arch::asm!("rdfsbase {}", out(reg) fs, options(nomem, nostack, preserves_flags)) };
+    fs
+}
+
+/// The thread pointer of the upper half's main thread, once it has made a call.
+pub fn main_upper() -> usize {
+    MAIN_UPPER.load(Relaxed)
+}
+
+/// The thread pointer of the lower half's main thread.
+pub fn main_lower() -> usize {
+    MAIN_LOWER.load(Relaxed)
+}
+
+fn vdso(name: &std::ffi::CStr) -> Option<usize> {
+    // SAFETY: asks for a library that is loaded or none; both calls take valid names.
+    let found = unsafe {
+        let library = libc::dlopen(c"linux-vdso.so.1".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+        if library.is_null() { library } else { libc::dlsym(library, name.as_ptr()) }
+    };
+    (!found.is_null()).then_some(found as usize)
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn plain_clock_gettime() {
+    naked_asm!("mov eax, 228", "syscall", "ret")
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn plain_gettimeofday() {
+    naked_asm!("mov eax, 96", "syscall", "ret")
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn plain_time() {
+    naked_asm!("mov eax, 201", "syscall", "ret")
+}
+
+/// From the upper half: r10 is the index of the procedure, everything else as the caller left it.
+#[unsafe(naked)]
+unsafe extern "C" fn crossing() {
+    naked_asm!(
+        "push r15",
+        "push r14",
+        "push r13",
+        "push r12",
+        "push rbp",
+        "push rbx",
+        "push r9",
+        "push r8",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "sub rsp, 24",
+        "stmxcsr [rsp + 16]",
+        "fnstcw [rsp + 20]",
+        "rdfsbase rax",
+        "mov [rsp + 8], rax",
+        "mov rdi, rsp",
+        "mov rsi, r10",
+        "cmp rax, [rip + {main_upper}]",
+        "jne 3f",
+        "mov rax, [rip + {main_lower}]",
+        "2:",
+        "wrfsbase rax",
+        "call [rip + {dispatch}]",
+        "jmp {finish}",
+        "3:",
+        "mov rbx, rdi",
+        "mov r12, rsi",
+        "mov rdi, rax",
+        "call {unknown}",
+        "mov rdi, rbx",
+        "mov rsi, r12",
+        "jmp 2b",
+        main_upper = sym MAIN_UPPER,
+        main_lower = sym MAIN_LOWER,
+        dispatch = sym DISPATCH,
+        unknown = sym unknown,
+        finish = sym finish,
+    )
+}
+
+/// Returns from a call: rsp is the frame's address, rax the result. A result that is a `double` travels as its bits.
+#[unsafe(naked)]
+unsafe extern "C" fn finish() {
+    naked_asm!(
+        "mov rcx, [rsp + 8]",
+        "wrfsbase rcx",
+        "movq xmm0, rax",
+        "add rsp, 72",
+        "pop rbx",
+        "pop rbp",
+        "pop r12",
+        "pop r13",
+        "pop r14",
+        "pop r15",
+        "ret",
+    )
+}
+
+/// The lower thread pointer for a thread that has not called before. It runs with the upper half's: no thread-local
+/// storage, no allocation.
+extern "C" fn unknown(upper: usize) -> usize {
+    // SAFETY: system calls without arguments.
+    let (thread, process): (usize, usize);
+    // SAFETY: gettid and getpid change rcx and r11 only.
+    unsafe {
+        std::arch::asm!("syscall", inlateout("rax") 186usize => thread, out("rcx") _, out("r11") _, options(nostack));
+        std::arch::asm!("syscall", inlateout("rax") 39usize => process, out("rcx") _, out("r11") _, options(nostack));
+    }
+    if thread == process {
+        MAIN_UPPER.store(upper, Relaxed);
+        return MAIN_LOWER.load(Relaxed);
+    }
+    threads::lower_fs(upper)
+}
+
+/// Starts an upper half: jumps to `entry` with the stack pointer `stack`, as the kernel's exec does. Returns what
+/// [`leave`] is given, if the upper half does not end the process.
+///
+/// # Safety
+/// The address is the entry point of a loaded program, and the stack holds its arguments, environment and auxiliary
+/// vector. Called by the main thread.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
+    naked_asm!(
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "mov [rip + {host}], rsp",
+        "mov rsp, rsi",
+        "mov rax, rdi",
+        "xor edx, edx",
+        "xor ebp, ebp",
+        "xor edi, edi",
+        "xor esi, esi",
+        "jmp rax",
+        host = sym HOST_STACK,
+    )
+}
+
+/// Continues an upper half as if the call that made `frame` returned `result`. Returns as [`enter`] does.
+///
+/// # Safety
+/// The frame is a live one of this process, or one whose memory was restored with all that the upper half had mapped.
+/// Called by the main thread.
+pub unsafe fn resume(frame: *mut Frame, result: usize) -> usize {
+    // SAFETY: the caller's.
+    unsafe {
+        MAIN_UPPER.store((*frame).fs, Relaxed);
+        jump(frame, result)
+    }
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn jump(frame: *mut Frame, result: usize) -> usize {
+    naked_asm!(
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "mov [rip + {host}], rsp",
+        "mov rsp, rdi",
+        "mov rax, rsi",
+        "ldmxcsr [rsp + 16]",
+        "fldcw [rsp + 20]",
+        "jmp {finish}",
+        host = sym HOST_STACK,
+        finish = sym finish,
+    )
+}
+
+/// Goes back to the host's own stack, out of the last [`enter`] or [`resume`], which returns `why`. What the frames in
+/// between own is not dropped.
+///
+/// # Safety
+/// Called on the main thread with the lower half's thread pointer, from within a dispatch; nothing on the stack that is
+/// left holds a lock.
+#[unsafe(naked)]
+pub unsafe extern "C" fn leave(why: usize) -> ! {
+    naked_asm!(
+        "mov rsp, [rip + {host}]",
+        "mov rax, rdi",
+        "ldmxcsr [rsp]",
+        "fldcw [rsp + 4]",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbp",
+        "pop rbx",
+        "cld",
+        "ret",
+        host = sym HOST_STACK,
+    )
+}
+
+/// Calls a function of the upper half from the lower one, with the upper thread pointer `fs`.
+///
+/// # Safety
+/// `fs` is the thread pointer that the calling thread has in the upper half; the function takes so many integers or
+/// pointers, and MPI may call it now.
+#[unsafe(naked)]
+pub unsafe extern "C" fn call_upper(fs: usize, function: usize, args: &[usize; 6]) -> usize {
+    naked_asm!(
+        "push rbx",
+        "push r12",
+        "sub rsp, 8",
+        "rdfsbase rbx",
+        "mov r12, rsi",
+        "mov rax, rdi",
+        "mov r10, rdx",
+        "mov rdi, [r10]",
+        "mov rsi, [r10 + 8]",
+        "mov rdx, [r10 + 16]",
+        "mov rcx, [r10 + 24]",
+        "mov r8, [r10 + 32]",
+        "mov r9, [r10 + 40]",
+        "wrfsbase rax",
+        "xor eax, eax",
+        "call r12",
+        "wrfsbase rbx",
+        "add rsp, 8",
+        "pop r12",
+        "pop rbx",
+        "ret",
+    )
+}

@@ -1,0 +1,96 @@
+//! Reissued system calls: where a trapped call must run as the upper half's own (because it blocks, and a thread that is
+//! saved must not stand in the host), its instruction pointer is moved to a stub outside the fence that repeats the
+//! `syscall` and returns to where the first one would have. Stubs lie at a fixed address, so a thread saved in one goes on
+//! in another host.
+use crate::Error;
+use crate::own::Guarded;
+use std::io;
+
+/// Address of the stubs: behind the gate's page.
+const STUBS: usize = 0x1fff_fff1_0000;
+/// `syscall; mov rcx, imm64; jmp rcx`: rcx holds the return address after a system call anyway.
+const SIZE: usize = 16;
+const COUNT: usize = 4096;
+
+struct Stubs {
+    mapped: bool,
+    count: usize,
+    returns: [usize; COUNT],
+}
+
+static TABLE: Guarded<Stubs> = Guarded::new(Stubs { mapped: false, count: 0, returns: [0; COUNT] });
+
+/// Whether an address lies in the stubs.
+pub(crate) fn contains(address: usize) -> bool {
+    (STUBS..STUBS + SIZE * COUNT).contains(&address)
+}
+
+fn write(i: usize, to: usize) {
+    let mut code = [0xf, 5, 0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe1, 0x90, 0x90];
+    code[4..12].copy_from_slice(&(to as u64).to_le_bytes());
+    // SAFETY: `i` is below `COUNT`, the page is mapped, and no thread runs a stub that was not handed out yet.
+    unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), (STUBS + i * SIZE) as *mut u8, SIZE) };
+}
+
+/// Maps the stubs' pages.
+pub(crate) fn prepare() -> Result<(), Error> {
+    let mut table = TABLE.lock();
+    if table.mapped {
+        return Ok(());
+    }
+    // SAFETY: new pages at an address that must be free.
+    let page = unsafe {
+        libc::mmap(
+            STUBS as *mut libc::c_void,
+            SIZE * COUNT,
+            libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
+            -1,
+            0,
+        )
+    };
+    if page as usize != STUBS {
+        return Err(Error::Kernel { what: "pages for reissued calls", cause: io::Error::last_os_error() });
+    }
+    table.mapped = true;
+    Ok(())
+}
+
+/// The stub that repeats a system call and returns to `to`. None if there are too many.
+pub(crate) fn stub(to: usize) -> Option<usize> {
+    let mut table = TABLE.lock_blocked();
+    let count = table.count;
+    if let Some(i) = table.returns.get(..count)?.iter().position(|r| *r == to) {
+        return Some(STUBS + i * SIZE);
+    }
+    if count == COUNT || !table.mapped {
+        return None;
+    }
+    write(count, to);
+    table.returns[count] = to;
+    table.count = count + 1;
+    Some(STUBS + count * SIZE)
+}
+
+/// The return addresses, in the order of the stubs.
+pub(crate) fn list() -> Vec<usize> {
+    let mut list = Vec::with_capacity(COUNT);
+    let table = TABLE.lock();
+    list.extend_from_slice(&table.returns[..table.count]);
+    list
+}
+
+/// Writes the stubs of an image.
+pub(crate) fn set(returns: &[usize]) -> Result<(), Error> {
+    if returns.len() > COUNT {
+        return Err(Error::Obstacle("its list of reissued calls is not sound".into()));
+    }
+    prepare()?;
+    let mut table = TABLE.lock();
+    for (i, to) in returns.iter().enumerate() {
+        write(i, *to);
+        table.returns[i] = *to;
+    }
+    table.count = returns.len();
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Threads of the upper half: the lower thread pointer each borrows when it calls MPI, stopping them at a cut, making
+//! them again at a restart.
+use crate::sys::{self, failed, syscall};
+use crate::{Error, gate};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+
+/// As many threads may call MPI besides the main one.
+const MOST: usize = 1024;
+
+/// A parked thread of the lower half and the upper thread that borrows its thread pointer.
+struct Loan {
+    /// Zero: no parked thread yet.
+    lower: AtomicUsize,
+    /// Zero: free.
+    upper: AtomicUsize,
+    /// The kernel's number of the borrower.
+    tid: AtomicU32,
+}
+
+static LOANS: [Loan; MOST] =
+    [const { Loan { lower: AtomicUsize::new(0), upper: AtomicUsize::new(0), tid: AtomicU32::new(0) } }; MOST];
+/// Loans that have a parked thread.
+static PARKED: AtomicU32 = AtomicU32::new(0);
+/// Parked threads that are wanted.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+
+/// Makes the calling thread the main one and starts the thread that makes parked threads on demand.
+pub(crate) fn register_main() -> Result<(), Error> {
+    let mask = sys::set_mask(!0);
+    let spawned = std::thread::Builder::new().name("phasecast-spare".into()).stack_size(128 << 10).spawn(supply);
+    sys::set_mask(mask);
+    spawned.map(|_| ()).map_err(Error::Thread)
+}
+
+/// Makes a parked thread for each that is wanted. All signals are blocked here and in what is made.
+fn supply() {
+    let mut made = 0;
+    loop {
+        let wanted = WANTED.load(Acquire);
+        if made == wanted || made as usize == MOST {
+            sys::wait(&WANTED, wanted);
+            continue;
+        }
+        let Some(loan) = LOANS.get(made as usize) else { continue };
+        let spawned = std::thread::Builder::new().name("phasecast-parked".into()).stack_size(128 << 10).spawn(|| {
+            loan.lower.store(gate::thread_pointer(), Release);
+            PARKED.fetch_add(1, Release);
+            sys::wake(&PARKED);
+            let never = AtomicU32::new(0);
+            loop {
+                sys::wait(&never, 0);
+            }
+        });
+        match spawned {
+            Ok(_) => made += 1,
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
+        }
+    }
+}
+
+fn alive(tid: u32) -> bool {
+    // SAFETY: sends no signal.
+    !failed(unsafe { syscall!(libc::SYS_tgkill, sys::getpid(), tid, 0) })
+}
+
+/// The lower thread pointer for the calling thread of the upper half, which is not the main one. It runs with the upper
+/// one: no thread-local storage, no allocation.
+pub extern "C" fn lower_fs(upper: usize) -> usize {
+    let tid = sys::gettid();
+    if let Some(loan) = LOANS.iter().find(|l| l.upper.load(Acquire) == upper && l.lower.load(Relaxed) != 0) {
+        loan.tid.store(tid, Relaxed);
+        return loan.lower.load(Relaxed);
+    }
+    let mut asked = false;
+    loop {
+        let parked = PARKED.load(Acquire);
+        for loan in &LOANS {
+            if loan.lower.load(Acquire) == 0 {
+                continue;
+            }
+            let holder = loan.upper.load(Acquire);
+            if holder != 0 && alive(loan.tid.load(Relaxed)) {
+                continue;
+            }
+            if loan.upper.compare_exchange(holder, upper, AcqRel, Relaxed).is_ok() {
+                loan.tid.store(tid, Relaxed);
+                return loan.lower.load(Relaxed);
+            }
+        }
+        if !asked {
+            asked = true;
+            WANTED.fetch_add(1, Release);
+            sys::wake(&WANTED);
+        }
+        sys::wait(&PARKED, parked);
+    }
+}
+
+/// The upper thread pointer that belongs to a lower one; zero if none does.
+pub(crate) fn upper_of(lower: usize) -> usize {
+    if lower == gate::main_lower() {
+        return gate::main_upper();
+    }
+    LOANS.iter().find(|l| l.lower.load(Relaxed) == lower).map_or(0, |l| l.upper.load(Relaxed))
+}
+
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn stop_entry() {
+    std::arch::naked_asm!("ret")
+}

@@ -1,0 +1,188 @@
+//! The handler of SIGSYS: carries out the system calls that the fence holds up. It runs under whatever thread pointer the
+//! caller had, with all signals blocked: raw system calls only, no thread-local storage, no allocation, no panics.
+use crate::own::{self, Who};
+use crate::sys::{self, error, failed, syscall};
+use crate::{files, gate, overlay, signals, space, stub, threads};
+use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+static ON_EXIT: AtomicUsize = AtomicUsize::new(0);
+
+/// What is called, with the lower half's thread pointer, when the program ends by itself; then the process exits.
+pub fn on_exit(hook: fn(code: i32)) {
+    ON_EXIT.store(hook as *const () as usize, Relaxed);
+}
+
+/// Hands SIGSYS to the handler.
+pub(crate) fn install() {
+    signals::set_host(libc::SIGSYS, on_trap as *const () as usize, libc::SA_NODEFER);
+}
+
+/// Where a trapped call was made: the registers that the return from the signal puts back.
+pub(crate) struct Call<'a> {
+    context: &'a mut libc::ucontext_t,
+    pub(crate) number: i64,
+    pub(crate) args: [usize; 6],
+}
+
+impl Call<'_> {
+    fn mask(&mut self) -> &mut u64 {
+        // SAFETY: the kernel's mask is the first word of the library's larger one.
+        unsafe { &mut *(&raw mut self.context.uc_sigmask).cast::<u64>() }
+    }
+
+    /// The call as it is.
+    pub(crate) unsafe fn pass(&self) -> isize {
+        // SAFETY: the caller's: the upper half's own call.
+        unsafe { sys::call(self.number as usize, self.args) }
+    }
+
+    /// The call as it is, with the program's own mask of signals, since it may block.
+    pub(crate) unsafe fn pass_open(&mut self) -> isize {
+        let mask = sys::set_mask(*self.mask());
+        // SAFETY: the caller's: the upper half's own call.
+        let result = unsafe { self.pass() };
+        sys::set_mask(mask);
+        result
+    }
+
+    /// Lets the call be made again by the upper half itself, past the fence.
+    fn reissue(&mut self) -> isize {
+        let registers = &mut self.context.uc_mcontext.gregs;
+        match stub::stub(registers[REG_RIP as usize] as usize) {
+            Some(stub) => {
+                registers[REG_RIP as usize] = stub as i64;
+                self.number as isize
+            }
+            None => error(libc::ENOMEM),
+        }
+    }
+}
+
+unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+    const SYS_SECCOMP: c_int = 1;
+    // SAFETY: the kernel's records of this signal.
+    let (code, context) = unsafe { ((*info).si_code, &mut *context) };
+    if code != SYS_SECCOMP {
+        if signals::foreign(signal) != 0 {
+            signals::call(signal, info, context);
+        }
+        return;
+    }
+    let r = &context.uc_mcontext.gregs;
+    let number = r[REG_RAX as usize];
+    let args = [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9].map(|i| r[i as usize] as usize);
+    let mut call = Call { context, number, args };
+    // SAFETY: the registers are those of a system call of the upper half.
+    let result = unsafe { carry_out(&mut call) };
+    context.uc_mcontext.gregs[REG_RAX as usize] = result as i64;
+}
+
+unsafe fn carry_out(call: &mut Call) -> isize {
+    let args = call.args;
+    // SAFETY: throughout: the call is the upper half's own, its arguments as it gave them.
+    unsafe {
+        match call.number {
+            libc::SYS_mmap => space::trapped_mmap(args),
+            libc::SYS_munmap => space::trapped_munmap(args[0], args[1]),
+            libc::SYS_mremap => space::trapped_mremap(args),
+            libc::SYS_brk => space::trapped_brk(args[0]),
+            libc::SYS_shmat => space::trapped_shmat(args),
+            libc::SYS_shmdt => space::trapped_shmdt(args[0]),
+            libc::SYS_rt_sigaction => signals::trapped_sigaction(own::who(), args),
+            libc::SYS_rt_sigprocmask => signals::trapped_sigprocmask(args, call.mask()),
+            libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => {
+                strip(args[0]);
+                call.reissue()
+            }
+            libc::SYS_ppoll => {
+                strip(args[3]);
+                call.reissue()
+            }
+            libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
+                strip(args[4]);
+                call.reissue()
+            }
+            libc::SYS_pselect6 => {
+                // A structure of the mask's address and its size.
+                let mask = if args[5] == 0 { 0 } else { (args[5] as *const usize).read_unaligned() };
+                strip(mask);
+                call.reissue()
+            }
+            libc::SYS_exit_group => exit(args[0] as c_int),
+            libc::SYS_execve | libc::SYS_execveat => exec(call),
+            libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
+            libc::SYS_readlink | libc::SYS_readlinkat => files::trapped_readlink(call),
+            _ if own::who() != Who::Program => call.pass_open(),
+            _ => match overlay::trapped(call) {
+                Some(result) => result,
+                None => files::trapped(call),
+            },
+        }
+    }
+}
+
+/// Takes the hidden signals out of a mask of the program, in place where it can be written.
+unsafe fn strip(mask: usize) {
+    if mask == 0 {
+        return;
+    }
+    // SAFETY: the program's pointer, as the kernel would read it.
+    let old = unsafe { (mask as *const u64).read_unaligned() };
+    let new = signals::visible(old);
+    if new != old {
+        let from = libc::iovec { iov_base: (&raw const new as *mut u64).cast(), iov_len: 8 };
+        let to = libc::iovec { iov_base: mask as *mut libc::c_void, iov_len: 8 };
+        // SAFETY: writes to this process what may be written; a mask that may not be is left.
+        unsafe { syscall!(libc::SYS_process_vm_writev, sys::getpid(), &raw const from, 1, &raw const to, 1, 0) };
+    }
+}
+
+unsafe fn exit(code: c_int) -> isize {
+    let hook = ON_EXIT.load(Relaxed);
+    if hook != 0 && own::who() == Who::Program {
+        let upper = gate::thread_pointer();
+        let main = sys::getpid() == sys::gettid();
+        let lower = if main { gate::main_lower() } else { threads::lower_fs(upper) };
+        // SAFETY: a `fn(i32)`, stored by `on_exit`; it runs with the thread pointer of a thread of the lower half.
+        unsafe { end(hook, code, lower) };
+    }
+    // SAFETY: the program wants to end.
+    unsafe { syscall!(libc::SYS_exit_group, code) }
+}
+
+/// Calls the hook under another thread pointer.
+#[unsafe(naked)]
+unsafe extern "C" fn end(hook: usize, code: c_int, lower: usize) {
+    std::arch::naked_asm!(
+        "push rbx",
+        "rdfsbase rbx",
+        "test rdx, rdx",
+        "jz 2f",
+        "wrfsbase rdx",
+        "2:",
+        "mov rax, rdi",
+        "mov edi, esi",
+        "call rax",
+        "wrfsbase rbx",
+        "pop rbx",
+        "ret",
+    )
+}
+
+/// An exec keeps the mask of signals, and a name in /proc that means the program must not mean the host.
+unsafe fn exec(call: &mut Call) -> isize {
+    let path = if call.number == libc::SYS_execve { 0 } else { 1 };
+    // SAFETY: the upper half's own call, its arguments as it gave them.
+    unsafe {
+        if files::names_program(call.args[path]) {
+            call.args[path] = files::program();
+        }
+        call.pass_open()
+    }
+}
+
+/// Whether a result stands for success.
+pub(crate) fn succeeded(result: isize) -> bool {
+    !failed(result)
+}

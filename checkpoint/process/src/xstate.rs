@@ -1,0 +1,1 @@
+//! Extended processor state in signal frames.
