@@ -1,0 +1,29 @@
+// A copy of a communicator with an info, and its own info.
+#include "state.h"
+
+int main(void) {
+    start();
+    MPI_Comm copy, again;
+    MPI_Info info, own;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy);
+    MPI_Info_free(&info);
+    for (int i = 0; i < 3; i++) ring(copy);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_source", "true");
+    MPI_Comm_set_info(copy, info);
+    beat();
+    MPI_Comm_get_info(copy, &own);
+    CHECK(own != MPI_INFO_NULL);
+    MPI_Info_free(&own);
+    MPI_Info_free(&info);
+    CHECK(info == MPI_INFO_NULL);
+    MPI_Comm_dup(copy, &again);
+    for (int i = 0; i < 3; i++) ring(again);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&again);
+    beat();
+    say("no wildcards");
+    return done("comm_dup_info");
+}

@@ -1,0 +1,30 @@
+// Distributed graphs, each rank telling its own edges, or others'; collectives among the neighbours.
+#include "state.h"
+
+int main(void) {
+    start();
+    MPI_Comm own, others;
+    int n, m, weighted, one = 3, from = -1, to = -1, w1 = -1, w2 = -1, in = -1;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, &one, 1, &after, &one, MPI_INFO_NULL, 0, &own);
+    int degree = 1, target = before, weight = 1;
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &degree, &target, &weight, MPI_INFO_NULL, 0, &others);
+    for (int i = 0; i < 4; i++) {
+        beat();
+        MPI_Neighbor_allgather(&rank, 1, MPI_INT, &in, 1, MPI_INT, i % 2 ? others : own);
+        CHECK(in == (i % 2 ? after : before));
+    }
+    MPI_Dist_graph_neighbors_count(own, &n, &m, &weighted);
+    MPI_Dist_graph_neighbors(own, 1, &from, &w1, 1, &to, &w2);
+    CHECK(n == 1 && m == 1 && weighted && from == before && to == after && w1 == 3 && w2 == 3);
+    beat();
+    MPI_Dist_graph_neighbors_count(others, &n, &m, &weighted);
+    CHECK(n == 1 && m == 1 && weighted);
+    MPI_Topo_test(others, &n);
+    CHECK(n == MPI_DIST_GRAPH);
+    MPI_Comm_free(&own);
+    beat();
+    MPI_Comm_free(&others);
+    beat();
+    say("from %d to %d", from, to);
+    return done("dist_graph");
+}

@@ -1,0 +1,42 @@
+// Every kind of named type, in flight: integers, reals, pairs, of fixed width, of Fortran.
+#include "state.h"
+#include <stdint.h>
+
+#define CASE(ctype, mpitype, value)                                                                                    \
+    do {                                                                                                               \
+        ctype out = (ctype)(value), in;                                                                                \
+        int bytes;                                                                                                     \
+        memset(&in, 0, sizeof in);                                                                                     \
+        MPI_Type_size(mpitype, &bytes);                                                                                \
+        CHECK(bytes == (int)sizeof out);                                                                               \
+        MPI_Send(&out, 1, mpitype, after, 0, MPI_COMM_WORLD);                                                          \
+        meet();                                                                                                        \
+        MPI_Recv(&in, 1, mpitype, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);                                       \
+        CHECK(in == out);                                                                                              \
+    } while (0)
+
+int main(void) {
+    start();
+    CASE(signed char, MPI_SIGNED_CHAR, -7);
+    CASE(unsigned short, MPI_UNSIGNED_SHORT, 60000);
+    CASE(long, MPI_LONG, -1L << 40);
+    CASE(float, MPI_FLOAT, 1.5f);
+    CASE(long double, MPI_LONG_DOUBLE, 1.25L);
+    CASE(uint8_t, MPI_UINT8_T, 200);
+    CASE(int64_t, MPI_INT64_T, INT64_MIN);
+    CASE(_Bool, MPI_C_BOOL, 1);
+    CASE(MPI_Aint, MPI_AINT, 1L << 45);
+    CASE(MPI_Offset, MPI_OFFSET, 77);
+    CASE(double, MPI_DOUBLE_PRECISION, 0.125);
+    CASE(double _Complex, MPI_C_DOUBLE_COMPLEX, 2.0);
+    CASE(wchar_t, MPI_WCHAR, L'x');
+    struct {
+        double value;
+        int at;
+    } own = {rank % 2 ? 9.0 : 1.0, rank}, best;
+    MPI_Allreduce(&own, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    CHECK(best.value == 9.0 && best.at == 1);
+    beat();
+    say("most at %d", best.at);
+    return done("type_named");
+}

@@ -1,0 +1,28 @@
+// A window without memory of its own: pieces are attached, used and detached.
+// refuses: epoch, window
+#include "state.h"
+
+int main(void) {
+    start();
+    int piece[4] = {0}, in;
+    MPI_Win win;
+    MPI_Aint place, theirs;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    beat();
+    MPI_Win_attach(win, piece, sizeof piece);
+    MPI_Get_address(piece, &place);
+    for (int i = 0; i < 3; i++) {
+        MPI_Sendrecv(&place, 1, MPI_AINT, before, 1, &theirs, 1, MPI_AINT, after, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Win_fence(0, win);
+        in = 5 * i + rank;
+        MPI_Put(&in, 1, MPI_INT, after, theirs + 4 * i, 1, MPI_INT, win);
+        MPI_Win_fence(0, win);
+        CHECK(piece[i] == 5 * i + before);
+        beat();
+    }
+    MPI_Win_detach(win, piece);
+    beat();
+    MPI_Win_free(&win);
+    say("last %d", piece[2]);
+    return done("win_dynamic");
+}
