@@ -31,18 +31,20 @@ pub struct DumpStats {
 /// # Errors
 /// If some of it cannot be saved (memory that is shared for writing), or the store cannot be written; the program is unharmed.
 pub fn memory(store: &mut Store, state: &mut State) -> Result<DumpStats, MemoryError> {
-    memory_in(&memory::ranges(), store, state)
+    memory_in(&memory::ranges(), Kinds::open()?, store, state)
 }
 
-/// As [`memory`], of these ranges of addresses.
-///
-/// # Errors
-/// As [`memory`].
-pub fn memory_in(ranges: &[Range<u64>], store: &mut Store, state: &mut State) -> Result<DumpStats, MemoryError> {
+/// As [`memory`], of these ranges of addresses, as `kinds` shows them.
+pub(crate) fn memory_in(
+    ranges: &[Range<u64>],
+    kinds: Kinds,
+    store: &mut Store,
+    state: &mut State,
+) -> Result<DumpStats, MemoryError> {
     let path = "/proc/self/mem";
     let mem = File::open(path).map_err(|source| MemoryError::Proc { path, action: "open", source })?;
     let before = store.pages();
-    let mut dump = Dump { store, mem, kinds: Kinds::open()?, space: Vec::new(), hashes: Vec::new() };
+    let mut dump = Dump { store, mem, kinds, space: Vec::new(), hashes: Vec::new() };
     let mappings = memory::mappings(ranges)?;
     let regions = mappings.iter().map(|mapping| dump.region(mapping)).collect::<Result<Vec<_>, _>>()?;
     (state.regions, state.hashes) = (regions, dump.hashes);

@@ -3,4 +3,6 @@ pub mod dump;
 pub mod job;
 pub mod memory;
 mod memory_kinds;
+#[cfg(test)]
+mod memory_tests;
 pub mod restore;

@@ -1,5 +1,5 @@
 //! The memory of the upper half as the kernel shows it: its mappings, and errors of saving and restoring it.
-use phasecast_image::{Flags, HugePolicy, ImageError, PAGE, Protection};
+use phasecast_image::{Flags, HugePolicy, ImageError, Protection};
 use phasecast_process::space;
 use std::io;
 use std::ops::Range;
@@ -96,10 +96,6 @@ impl Mapping {
     pub fn is_shared_memory(&self) -> bool {
         self.flags.has(Flags::SHARED) && self.name == "/dev/zero (deleted)"
     }
-
-    pub fn pages(&self) -> u64 {
-        (self.end - self.start) / PAGE as u64
-    }
 }
 
 /// The mappings of this process that lie inside `ranges`, by ascending address.
@@ -191,7 +187,10 @@ mod tests {
                     7ffe0000-7fff0000 rw-p 00000000 00:00 0 \nVmFlags: gd nh\n";
         let all = parse(text).unwrap();
         assert_eq!(all[0].name, "/lib/a b.so (deleted)");
-        assert_eq!((all[0].start, all[0].pages(), all[0].offset, all[0].inode), (0x2000_0000_0000, 3, 0x1000, 77));
+        assert_eq!(
+            (all[0].start, all[0].end, all[0].offset, all[0].inode),
+            (0x2000_0000_0000, 0x2000_0000_3000, 0x1000, 77)
+        );
         assert_eq!((all[0].huge, all[0].flags.0), (2 << 20, Flags::HUGE | Flags::DONT_DUMP));
         assert!(all[0].is_file() && all[0].protection.allows(Protection::READ | Protection::WRITE));
         assert!(!all[1].is_file() && all[1].is_shared_memory() && all[1].protection.0 == 0);

@@ -1,7 +1,7 @@
 //! Which kind of page stands at each address: by the ioctl PAGEMAP_SCAN, or on kernels before 6.7 by what
 //! `/proc/self/pagemap` and `smaps` tell.
 use crate::memory::{HUGE, Mapping, MemoryError};
-use phasecast_image::{HUGE_PAGES, PAGE};
+use phasecast_image::{Flags, HUGE_PAGES, PAGE};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -137,12 +137,13 @@ impl Kinds {
         self.scan
     }
 
-    /// Whether the page at `address` belongs to this process alone.
+    /// Whether the page at `address`, in memory that is no file's, belongs to this process alone.
     pub fn is_exclusive(&self, address: u64) -> Result<bool, MemoryError> {
         let mut entry = [0; 8];
         let read = self.pagemap.read_exact_at(&mut entry, address / PAGE as u64 * 8);
         read.map_err(|source| MemoryError::Proc { path: PATH, action: "read", source })?;
-        Ok(u64::from_le_bytes(entry) & (ENTRY_PRESENT | ENTRY_EXCLUSIVE) != ENTRY_PRESENT)
+        let entry = u64::from_le_bytes(entry);
+        Ok(entry & ENTRY_PRESENT == 0 || entry & (ENTRY_EXCLUSIVE | ENTRY_FILE) == ENTRY_EXCLUSIVE)
     }
 
     fn by_entries(&self, mapping: &Mapping) -> io::Result<Vec<Stretch>> {
@@ -158,7 +159,9 @@ impl Kinds {
             let bytes = &mut bytes[..count as usize * 8];
             self.pagemap.read_exact_at(bytes, page * 8)?;
             let (entries, _) = bytes.as_chunks::<8>();
-            let mut kinds: Vec<Kind> = entries.iter().map(|entry| kind(u64::from_le_bytes(*entry))).collect();
+            let anonymous = !mapping.is_file() && !mapping.flags.has(Flags::SHARED);
+            let mut kinds: Vec<Kind> =
+                entries.iter().map(|entry| kind(u64::from_le_bytes(*entry), anonymous)).collect();
             let skip = page.next_multiple_of(HUGE_PAGES) - page;
             for block in kinds.iter_mut().skip(skip as usize).collect::<Vec<_>>().chunks_exact_mut(HUGE_PAGES as usize)
             {
@@ -175,13 +178,13 @@ impl Kinds {
 }
 
 /// A page that is there, belongs to no file and is not exclusively ours is taken for the page of zeros; its content must be
-/// looked at ([`Kinds::sure`]).
-fn kind(entry: u64) -> Kind {
+/// looked at ([`Kinds::sure`]). A huge page of zeros looks like a file's, in memory that has none.
+fn kind(entry: u64, anonymous: bool) -> Kind {
     match entry {
         e if e & (ENTRY_PRESENT | ENTRY_SWAPPED) == 0 => Kind::Absent,
         e if e & ENTRY_SWAPPED != 0 => Kind::Own { huge: false },
-        e if e & ENTRY_FILE != 0 => Kind::File,
-        e if e & ENTRY_EXCLUSIVE != 0 => Kind::Own { huge: false },
+        e if e & ENTRY_FILE != 0 && !anonymous => Kind::File,
+        e if e & ENTRY_FILE == 0 && e & ENTRY_EXCLUSIVE != 0 => Kind::Own { huge: false },
         _ => Kind::Zero { huge: false },
     }
 }
