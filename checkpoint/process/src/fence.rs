@@ -4,7 +4,7 @@
 //! without running the filter at all.
 use crate::Error;
 use crate::sys::{failed, syscall};
-use crate::{signals, trap};
+use crate::{signals, threads, trap};
 use std::io;
 use std::sync::Once;
 
@@ -132,6 +132,7 @@ pub fn install() -> Result<(), Error> {
     ONCE.call_once(|| {
         signals::prepare();
         trap::install();
+        threads::probe();
         result = filter();
     });
     result

@@ -13,6 +13,7 @@ pub mod gate;
 pub mod loader;
 mod overlay;
 mod own;
+mod parking;
 pub mod signals;
 pub mod space;
 mod stack;
@@ -36,6 +37,7 @@ pub fn prepare() -> Result<(), Error> {
     support::check()?;
     own::prepare()?;
     space::prepare();
+    stub::prepare()?;
     files::prepare();
     threads::register_main()?;
     Ok(())

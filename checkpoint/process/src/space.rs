@@ -27,8 +27,8 @@ pub struct SpaceState {
     pub brk_start: usize,
     /// Where it is.
     pub brk: usize,
-    /// Addresses that reissued system calls return to, in the order of their stubs.
-    pub stubs: Vec<usize>,
+    /// Addresses that reissued system calls return to and the calls' numbers, in the order of their stubs.
+    pub stubs: Vec<(usize, usize)>,
 }
 
 pub(crate) struct Table {
@@ -169,6 +169,11 @@ pub const fn in_range(address: usize) -> bool {
 /// Whether an address is the upper half's, mapped in the range or below.
 pub fn contains(address: usize) -> bool {
     TABLE.lock().is_taken(address, address.saturating_add(1))
+}
+
+/// The same for a handler that runs with all signals blocked.
+pub(crate) fn contains_blocked(address: usize) -> bool {
+    TABLE.lock_blocked().is_taken(address, address.saturating_add(1))
 }
 
 /// What the upper half has mapped: first address and the one after the last of each range, ascending.

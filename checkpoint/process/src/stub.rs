@@ -15,14 +15,22 @@ const COUNT: usize = 4096;
 struct Stubs {
     mapped: bool,
     count: usize,
-    returns: [usize; COUNT],
+    /// Where each returns to, and the call's number.
+    calls: [(usize, usize); COUNT],
 }
 
-static TABLE: Guarded<Stubs> = Guarded::new(Stubs { mapped: false, count: 0, returns: [0; COUNT] });
+static TABLE: Guarded<Stubs> = Guarded::new(Stubs { mapped: false, count: 0, calls: [(0, 0); COUNT] });
 
 /// Whether an address lies in the stubs.
 pub(crate) fn contains(address: usize) -> bool {
     (STUBS..STUBS + SIZE * COUNT).contains(&address)
+}
+
+/// The number of the call that the stub at an address repeats.
+pub(crate) fn number(address: usize) -> Option<usize> {
+    let i = address.checked_sub(STUBS)? / SIZE;
+    let table = TABLE.lock_blocked();
+    table.calls.get(i).filter(|_| i < table.count).map(|c| c.1)
 }
 
 fn write(i: usize, to: usize) {
@@ -56,41 +64,41 @@ pub(crate) fn prepare() -> Result<(), Error> {
     Ok(())
 }
 
-/// The stub that repeats a system call and returns to `to`. None if there are too many.
-pub(crate) fn stub(to: usize) -> Option<usize> {
+/// The stub that repeats system call `number` and returns to `to`. None if there are too many.
+pub(crate) fn stub(to: usize, number: usize) -> Option<usize> {
     let mut table = TABLE.lock_blocked();
     let count = table.count;
-    if let Some(i) = table.returns.get(..count)?.iter().position(|r| *r == to) {
+    if let Some(i) = table.calls.get(..count)?.iter().position(|c| *c == (to, number)) {
         return Some(STUBS + i * SIZE);
     }
     if count == COUNT || !table.mapped {
         return None;
     }
     write(count, to);
-    table.returns[count] = to;
+    table.calls[count] = (to, number);
     table.count = count + 1;
     Some(STUBS + count * SIZE)
 }
 
-/// The return addresses, in the order of the stubs.
-pub(crate) fn list() -> Vec<usize> {
+/// The stubs' calls: where each returns to, and its number.
+pub(crate) fn list() -> Vec<(usize, usize)> {
     let mut list = Vec::with_capacity(COUNT);
     let table = TABLE.lock();
-    list.extend_from_slice(&table.returns[..table.count]);
+    list.extend_from_slice(&table.calls[..table.count]);
     list
 }
 
 /// Writes the stubs of an image.
-pub(crate) fn set(returns: &[usize]) -> Result<(), Error> {
-    if returns.len() > COUNT {
+pub(crate) fn set(calls: &[(usize, usize)]) -> Result<(), Error> {
+    if calls.len() > COUNT {
         return Err(Error::Obstacle("its list of reissued calls is not sound".into()));
     }
     prepare()?;
     let mut table = TABLE.lock();
-    for (i, to) in returns.iter().enumerate() {
-        write(i, *to);
-        table.returns[i] = *to;
+    for (i, call) in calls.iter().enumerate() {
+        write(i, call.0);
+        table.calls[i] = *call;
     }
-    table.count = returns.len();
+    table.count = calls.len();
     Ok(())
 }

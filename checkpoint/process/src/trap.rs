@@ -1,7 +1,7 @@
 //! The handler of SIGSYS: carries out the system calls that the fence holds up. It runs under whatever thread pointer the
 //! caller had, with all signals blocked: raw system calls only, no thread-local storage, no allocation, no panics.
 use crate::own::{self, Who};
-use crate::sys::{self, error, failed, syscall};
+use crate::sys::{self, error, syscall};
 use crate::{files, gate, overlay, signals, space, stub, threads};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -49,7 +49,7 @@ impl Call<'_> {
     /// Lets the call be made again by the upper half itself, past the fence.
     fn reissue(&mut self) -> isize {
         let registers = &mut self.context.uc_mcontext.gregs;
-        match stub::stub(registers[REG_RIP as usize] as usize) {
+        match stub::stub(registers[REG_RIP as usize] as usize, self.number as usize) {
             Some(stub) => {
                 registers[REG_RIP as usize] = stub as i64;
                 self.number as isize
@@ -180,9 +180,4 @@ unsafe fn exec(call: &mut Call) -> isize {
         }
         call.pass_open()
     }
-}
-
-/// Whether a result stands for success.
-pub(crate) fn succeeded(result: isize) -> bool {
-    !failed(result)
 }

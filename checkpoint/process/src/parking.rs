@@ -1,0 +1,458 @@
+//! Stopping the upper half's threads at a cut, letting them go on, ending them, and making them again at a restart. A
+//! stopped thread stands in the handler of a signal; the frame that the kernel put on its stack holds all its registers,
+//! so a new thread that returns from that signal is the old one.
+use crate::space::{self, in_range};
+use crate::sys::{self, failed, syscall};
+use crate::{Error, gate, signals, stub, xstate};
+use libc::{REG_RAX, REG_RIP, c_int};
+use serde::{Deserialize, Serialize};
+use std::arch::{asm, naked_asm};
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::time::{Duration, Instant};
+
+/// As many threads can be stopped.
+const MOST: usize = 4096;
+/// Marks the host's signals; the slot is added.
+const MARK: usize = 0x7068_6173_0000_0000;
+/// The slot of a signal that the host sends itself to see a frame.
+const PROBE: usize = 0xffff_ffff;
+/// How long threads may take to come out of MPI or the host.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a slot's thread was asked or has answered.
+const ASKED: u32 = 0;
+const PARKED: u32 = 1;
+const BUSY: u32 = 2;
+
+/// A stopped thread, for an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadState {
+    /// Address of the `ucontext` in its signal frame.
+    pub frame: usize,
+    /// Its thread pointer.
+    pub fs: usize,
+    /// Where the C library keeps its number, zero if nowhere.
+    pub tid_address: usize,
+    /// Its list of robust locks: address and size of the head.
+    pub robust: (usize, usize),
+}
+
+/// What an image must hold of the main thread beyond its frame and signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MainState {
+    /// Where the C library keeps its number, zero if nowhere.
+    pub tid_address: usize,
+    /// Its list of robust locks: address and size of the head.
+    pub robust: (usize, usize),
+}
+
+struct Slot {
+    state: AtomicU32,
+    frame: AtomicUsize,
+    fs: AtomicUsize,
+    tid_address: AtomicUsize,
+    robust: [AtomicUsize; 2],
+}
+
+static SLOTS: [Slot; MOST] = [const {
+    Slot {
+        state: AtomicU32::new(ASKED),
+        frame: AtomicUsize::new(0),
+        fs: AtomicUsize::new(0),
+        tid_address: AtomicUsize::new(0),
+        robust: [const { AtomicUsize::new(0) }; 2],
+    }
+}; MOST];
+/// Stopped threads wait for its next value.
+static ROUND: AtomicU32 = AtomicU32::new(0);
+/// What they do then: go on or end.
+static END: AtomicU32 = AtomicU32::new(0);
+
+/// What the kernel calls for the stop signal: the host's are handled here, the program's own go the common way.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn stop_entry() {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "call {stopped}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "test eax, eax",
+        "jz {entry}",
+        "ret",
+        stopped = sym stopped,
+        entry = sym signals::entry,
+    )
+}
+
+/// Parks the thread if the signal is the host's. Zero if it is the program's own and handled.
+unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, context: *mut libc::ucontext_t) -> c_int {
+    // SAFETY: the kernel's records of this signal.
+    let (code, mark, state) = unsafe {
+        let mark = (*info).si_value().sival_ptr as usize;
+        ((*info).si_code, mark, (*context).uc_mcontext.fpregs as usize)
+    };
+    if code != libc::SI_QUEUE || mark & !0xffff_ffff != MARK {
+        return c_int::from(signals::foreign(signal) == 0);
+    }
+    if mark & 0xffff_ffff == PROBE {
+        // SAFETY: the kernel's record of the processor's state.
+        unsafe { xstate::learn(state) };
+        return 1;
+    }
+    let Some(slot) = SLOTS.get(mark & 0xffff_ffff) else { return 1 };
+    let round = ROUND.load(Acquire);
+    let fs = gate::thread_pointer();
+    // SAFETY: the kernel's record, which the return from the signal puts back.
+    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+    let at = registers[REG_RIP as usize] as usize;
+    if !in_range(fs) || !(space::contains_blocked(at) || stub::contains(at)) {
+        slot.state.store(BUSY, Release);
+        sys::wake(&slot.state);
+        return 1;
+    }
+    repeat(registers);
+    slot.frame.store(context as usize, Relaxed);
+    slot.fs.store(fs, Relaxed);
+    let main = main_state();
+    slot.tid_address.store(main.tid_address, Relaxed);
+    slot.robust[0].store(main.robust.0, Relaxed);
+    slot.robust[1].store(main.robust.1, Relaxed);
+    slot.state.store(PARKED, Release);
+    sys::wake(&slot.state);
+    while ROUND.load(Acquire) == round {
+        sys::wait(&ROUND, round);
+    }
+    if END.load(Acquire) != 0 {
+        // SAFETY: ends this thread alone.
+        unsafe { syscall!(libc::SYS_exit, 0) };
+    }
+    1
+}
+
+/// A call that the stop ended early is made again, so that the program does not see it: the kernel does so itself for most,
+/// but not for those that wait for a time.
+fn repeat(registers: &mut [libc::greg_t; 23]) {
+    const WAITS: [i64; 17] = [
+        libc::SYS_nanosleep,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_poll,
+        libc::SYS_ppoll,
+        libc::SYS_select,
+        libc::SYS_pselect6,
+        libc::SYS_epoll_wait,
+        libc::SYS_epoll_pwait,
+        libc::SYS_epoll_pwait2,
+        libc::SYS_rt_sigtimedwait,
+        libc::SYS_rt_sigsuspend,
+        libc::SYS_pause,
+        libc::SYS_futex,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_msgrcv,
+        libc::SYS_msgsnd,
+    ];
+    if registers[REG_RAX as usize] != -i64::from(libc::EINTR) {
+        return;
+    }
+    let at = registers[REG_RIP as usize] as usize;
+    let number = if stub::contains(at) {
+        stub::number(at).filter(|_| at % 16 == 2)
+    } else {
+        // `mov eax, number; syscall`, all in one page that the thread executes.
+        let page = at & 4095;
+        let code = (page >= 7).then(|| {
+            // SAFETY: the bytes before the instruction pointer, in the same page.
+            unsafe { ((at - 7) as *const [u8; 7]).read_unaligned() }
+        });
+        match code {
+            Some([0xb8, a, b, c, d, 0xf, 5]) => Some(u32::from_le_bytes([a, b, c, d]) as usize),
+            _ => None,
+        }
+    };
+    if let Some(number) = number.filter(|n| WAITS.contains(&(*n as i64))) {
+        registers[REG_RAX as usize] = number as i64;
+        registers[REG_RIP as usize] -= 2;
+    }
+}
+
+fn send(tid: u32, slot: usize) -> isize {
+    // SAFETY: a record of the shape that the kernel wants for a queued signal.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        info.si_signo = signals::STOP;
+        info.si_code = libc::SI_QUEUE;
+        (&raw mut info).cast::<usize>().add(3).write(MARK | slot);
+        syscall!(libc::SYS_rt_tgsigqueueinfo, sys::getpid(), tid, signals::STOP, &raw const info)
+    }
+}
+
+/// Looks at a signal frame of this processor.
+pub(crate) fn probe() {
+    send(sys::gettid(), PROBE);
+}
+
+/// What the kernel knows of the calling thread. Usable from a handler.
+pub fn main_state() -> MainState {
+    let (mut tid_address, mut head, mut len) = (0usize, 0usize, 0usize);
+    // SAFETY: fills local words.
+    unsafe {
+        if failed(syscall!(libc::SYS_prctl, libc::PR_GET_TID_ADDRESS, &raw mut tid_address, 0, 0, 0)) {
+            tid_address = guess(gate::thread_pointer());
+        }
+        syscall!(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len);
+    }
+    MainState { tid_address, robust: (head, len) }
+}
+
+/// For kernels that do not tell: the C library keeps the number near the thread pointer.
+fn guess(fs: usize) -> usize {
+    let tid = sys::gettid();
+    let mut found = (0x200..0x400).step_by(4).map(|at| fs + at).filter(|at| {
+        // SAFETY: within the C library's record of the thread, which is larger.
+        in_range(fs) && unsafe { *(*at as *const u32) } == tid
+    });
+    match (found.next(), found.next()) {
+        (Some(one), None) => one,
+        _ => 0,
+    }
+}
+
+/// Whether a thread is the upper half's; none if it cannot be told yet.
+fn is_upper(tid: u32) -> Option<bool> {
+    let (mut head, mut len) = (0usize, 0usize);
+    // SAFETY: fills local words.
+    if failed(unsafe { syscall!(libc::SYS_get_robust_list, tid, &raw mut head, &raw mut len) }) {
+        return Some(false);
+    }
+    if head != 0 {
+        return Some(in_range(head) || space::contains(head));
+    }
+    // A C library that registers no list, or a thread at its very start: where is its stack?
+    let Ok(line) = fs::read_to_string(format!("/proc/self/task/{tid}/syscall")) else { return Some(false) };
+    let stack = line.split_whitespace().rev().nth(1).and_then(|w| usize::from_str_radix(w.strip_prefix("0x")?, 16).ok());
+    stack.map(in_range)
+}
+
+/// Stops all other threads of the upper half. Called by the main thread with the lower thread pointer.
+///
+/// # Errors
+/// If one is inside MPI or the host for too long; then all go on.
+pub fn stop() -> Result<Vec<ThreadState>, Error> {
+    let result = stop_all();
+    if result.is_err() {
+        go();
+    }
+    result
+}
+
+fn stop_all() -> Result<Vec<ThreadState>, Error> {
+    let (me, deadline) = (sys::gettid(), Instant::now() + PATIENCE);
+    let late = |what: String| if Instant::now() > deadline { Err(Error::Obstacle(what)) } else { Ok(()) };
+    let mut stopped: Vec<u32> = Vec::new();
+    let mut quiet = false;
+    loop {
+        let mut news = false;
+        let list = fs::read_dir("/proc/self/task").map_err(Error::Thread)?;
+        for tid in list.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()) {
+            if tid == me || stopped.contains(&tid) {
+                continue;
+            }
+            match is_upper(tid) {
+                Some(false) => continue,
+                None => {
+                    late(format!("it cannot be told whose thread {tid} is"))?;
+                    news = true;
+                    continue;
+                }
+                Some(true) => news = true,
+            }
+            if stop_one(tid, stopped.len(), &late)? {
+                stopped.push(tid);
+            }
+        }
+        // A thread may have been made after the list was read: only a second look without news is the end.
+        if !news && (quiet || stopped.is_empty()) {
+            break;
+        }
+        quiet = !news;
+    }
+    let state = |slot: &Slot| ThreadState {
+        frame: slot.frame.load(Relaxed),
+        fs: slot.fs.load(Relaxed),
+        tid_address: slot.tid_address.load(Relaxed),
+        robust: (slot.robust[0].load(Relaxed), slot.robust[1].load(Relaxed)),
+    };
+    Ok(SLOTS.iter().take(stopped.len()).map(state).collect())
+}
+
+/// Stops a thread. False if it has ended.
+fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -> Result<bool, Error> {
+    let place = SLOTS.get(slot).ok_or_else(|| Error::Obstacle(format!("it has more than {MOST} threads")))?;
+    place.state.store(ASKED, Release);
+    let mut result = send(tid, slot);
+    loop {
+        if failed(result) {
+            return Ok(false);
+        }
+        match place.state.load(Acquire) {
+            PARKED => return Ok(true),
+            BUSY => {
+                late(format!("thread {tid} is inside the MPI library"))?;
+                std::thread::sleep(Duration::from_millis(1));
+                place.state.store(ASKED, Release);
+                result = send(tid, slot);
+            }
+            _ => {
+                late(format!("thread {tid} does not stop"))?;
+                let limit = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+                // SAFETY: the word and the time live through the call.
+                unsafe { syscall!(libc::SYS_futex, place.state.as_ptr(), libc::FUTEX_WAIT, ASKED, &raw const limit) };
+                // SAFETY: sends no signal.
+                result = unsafe { syscall!(libc::SYS_tgkill, sys::getpid(), tid, 0) };
+            }
+        }
+    }
+}
+
+fn next_round(end: u32) {
+    END.store(end, Release);
+    ROUND.fetch_add(1, AcqRel);
+    sys::wake(&ROUND);
+}
+
+/// Lets stopped threads go on.
+pub fn go() {
+    next_round(0);
+}
+
+/// Stops the upper half's threads and ends them; what they were doing is lost.
+///
+/// # Errors
+/// If one cannot be stopped.
+pub fn end() -> Result<(), Error> {
+    let me = sys::gettid();
+    stop()?;
+    next_round(1);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let list = fs::read_dir("/proc/self/task").map_err(Error::Thread)?;
+        let tids = list.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        if !tids.filter(|tid| *tid != me).any(|tid| is_upper(tid) == Some(true)) {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(Error::Obstacle("a thread does not end".into()));
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// What a new thread needs to become an old one.
+#[repr(C)]
+struct Birth {
+    state: ThreadState,
+    done: AtomicU32,
+}
+
+/// Tells the kernel and the C library the calling thread's number anew.
+///
+/// # Safety
+/// The addresses are those of the thread that is brought back, in restored memory.
+unsafe fn adopt(tid_address: usize, robust: (usize, usize)) {
+    // SAFETY: the caller's.
+    unsafe {
+        if tid_address != 0 {
+            (tid_address as *mut u32).write_volatile(sys::gettid());
+            syscall!(libc::SYS_set_tid_address, tid_address);
+        }
+        if robust.0 != 0 {
+            syscall!(libc::SYS_set_robust_list, robust.0, robust.1);
+        }
+    }
+}
+
+/// Makes the calling thread, the main one, the main thread of an image.
+///
+/// # Safety
+/// The state is of the image whose memory was restored.
+pub unsafe fn restore_main(state: &MainState) {
+    // SAFETY: the caller's.
+    unsafe { adopt(state.tid_address, state.robust) }
+}
+
+/// Makes the threads of an image; they run on from where they were stopped.
+///
+/// # Safety
+/// The memory of the image is restored, and its signals.
+///
+/// # Errors
+/// If the kernel grants no more threads.
+pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
+    let mask = sys::set_mask(!0);
+    let result = threads.iter().try_for_each(|state| {
+        let birth = Birth { state: *state, done: AtomicU32::new(0) };
+        let flags = libc::CLONE_VM
+            | libc::CLONE_FS
+            | libc::CLONE_FILES
+            | libc::CLONE_SIGHAND
+            | libc::CLONE_THREAD
+            | libc::CLONE_SYSVSEM;
+        // Below the frame lies only what the handler used, on the thread's own stack.
+        let stack = (state.frame - 512) & !15;
+        // SAFETY: the caller's: frame and stack are in restored memory; `birth` lives until the thread is done with it.
+        let result = unsafe {
+            let context = &*(state.frame as *const libc::ucontext_t);
+            xstate::fit(context.uc_mcontext.fpregs as usize);
+            clone(flags as usize, stack, &birth)
+        };
+        if failed(result) {
+            return Err(Error::Thread(io::Error::from_raw_os_error(-result as i32)));
+        }
+        while birth.done.load(Acquire) == 0 {
+            sys::wait(&birth.done, 0);
+        }
+        Ok(())
+    });
+    sys::set_mask(mask);
+    result
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn clone(flags: usize, stack: usize, birth: *const Birth) -> isize {
+    naked_asm!(
+        "mov r9, rdx",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "xor r8d, r8d",
+        "mov eax, 56",
+        "syscall",
+        "test rax, rax",
+        "jz 2f",
+        "ret",
+        "2:",
+        "xor ebp, ebp",
+        "mov rdi, r9",
+        "call {born}",
+        "ud2",
+        born = sym born,
+    )
+}
+
+/// The new thread: no thread-local storage of either half until the old one's is set.
+unsafe extern "C" fn born(birth: *const Birth) -> ! {
+    // SAFETY: the maker waits for `done`; the frame is one that the kernel wrote in the thread's former life.
+    unsafe {
+        let state = (*birth).state;
+        asm!("wrfsbase {}", in(reg) state.fs, options(nomem, nostack, preserves_flags));
+        adopt(state.tid_address, state.robust);
+        let done = (*birth).done.as_ptr();
+        AtomicU32::from_ptr(done).store(1, Release);
+        syscall!(libc::SYS_futex, done, libc::FUTEX_WAKE, 1);
+        asm!("mov rsp, {}", "mov eax, 15", "syscall", "ud2", in(reg) state.frame, options(noreturn))
+    }
+}
