@@ -10,6 +10,7 @@
 pub mod candidates;
 pub mod clock;
 pub mod closure;
+pub mod cuts_at;
 pub mod error;
 pub mod estimate;
 pub mod file;
@@ -32,6 +33,7 @@ pub mod volume;
 pub mod words;
 
 pub use clock::ClockKind;
+pub use cuts_at::cuts_at_every_position;
 pub use error::AnalyzeError;
 pub use estimate::{Estimate, estimate};
 pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
