@@ -404,7 +404,9 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
             path
         }
     };
-    let flags = file.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC) | libc::O_CLOEXEC;
+    let made = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;
+    let made = if matches!(file.what, What::Unnamed(_)) { made | libc::O_TMPFILE } else { made };
+    let flags = file.flags & !made | libc::O_CLOEXEC;
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: opens a file by a name that ends with a zero byte.
     let opened = check(unsafe { libc::open(name.as_ptr(), flags) }.into())? as i32;

@@ -264,6 +264,21 @@ pub(crate) fn unmap(start: usize, len: usize) {
     table.remove(start, start + len);
 }
 
+/// Maps zeroed memory for the upper half on behalf of the host: what MPI lends to the program. At `at`, or where there is
+/// room; pages are not reserved.
+///
+/// # Errors
+/// If there is no room, or the place is taken.
+pub fn lend(at: Option<usize>, len: usize) -> Result<usize, Error> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map("memory that MPI lends", at, len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+}
+
+/// Gives back what [`lend`] mapped.
+pub fn take_back(start: usize, len: usize) {
+    unmap(start, len);
+}
+
 /// The highest free place for `len` bytes, as [`map`] would take it.
 pub(crate) fn find(len: usize) -> Option<usize> {
     TABLE.lock().find(page_up(len)?, PAGE)
