@@ -70,7 +70,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 /// Whether the program exists and none of its sources was changed since.
-fn newer<'a>(program: &Path, mut sources: impl Iterator<Item = &'a PathBuf>) -> bool {
+pub(crate) fn newer<'a>(program: &Path, mut sources: impl Iterator<Item = &'a PathBuf>) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|m| m.modified());
     let Ok(built) = changed(program) else { return false };
     sources.all(|source| changed(source).unwrap_or(SystemTime::now()) < built)

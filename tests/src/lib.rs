@@ -2,8 +2,11 @@
 //! that is missing is a failure, which names `cargo xtask setup`.
 
 pub mod example;
+pub mod matrix;
 pub mod mpi;
 pub mod process;
+pub mod program;
+pub mod split;
 pub mod traced;
 
 use std::path::{Path, PathBuf};

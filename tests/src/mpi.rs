@@ -51,6 +51,11 @@ impl Mpi {
         }
     }
 
+    /// The MPI of that name.
+    pub fn named(name: &str) -> Option<Mpi> {
+        Mpi::ALL.into_iter().find(|mpi| mpi.name() == name)
+    }
+
     /// The MPI whose compilers build programs for this one.
     pub fn builder(self) -> Mpi {
         if self == Mpi::Impi { Mpi::Mpich } else { self }

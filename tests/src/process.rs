@@ -98,18 +98,35 @@ impl Running {
     ///
     /// # Panics
     /// Where the time runs out first; then the command and its group are ended.
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(self) -> Outcome {
+        let words = self.words.clone();
+        self.finish_until(None).unwrap_or_else(|Outcome { stdout, stderr, .. }| {
+            panic!("{words} took more than {LIMIT:?}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")
+        })
+    }
+
+    /// Waits for the end, but not for longer than `limit`.
+    ///
+    /// # Errors
+    /// What the command has left so far, where the time ran out first; the command and its group are ended then.
+    pub fn finish_within(self, limit: Duration) -> Result<Outcome, Outcome> {
+        self.finish_until(Some(Instant::now() + limit))
+    }
+
+    fn finish_until(mut self, until: Option<Instant>) -> Result<Outcome, Outcome> {
+        let until = until.unwrap_or(self.until);
         loop {
-            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
-                let code = status.code().or_else(|| status.signal().map(|s| 128 + s)).unwrap_or(-1);
-                return Outcome { code, stdout: text(&self.stdout), stderr: text(&self.stderr) };
+            let ended = self.child.try_wait().expect("a child can be waited for");
+            if ended.is_none() && Instant::now() <= until {
+                sleep(Duration::from_millis(5));
+                continue;
             }
-            if Instant::now() > self.until {
+            let code = ended.and_then(|status| status.code().or_else(|| status.signal().map(|s| 128 + s)));
+            if ended.is_none() {
                 self.end();
-                let (out, err) = (text(&self.stdout), text(&self.stderr));
-                panic!("{} took more than {LIMIT:?}\n--- stdout\n{out}\n--- stderr\n{err}", self.words);
             }
-            sleep(Duration::from_millis(5));
+            let outcome = Outcome { code: code.unwrap_or(-1), stdout: text(&self.stdout), stderr: text(&self.stderr) };
+            return if ended.is_some() { Ok(outcome) } else { Err(outcome) };
         }
     }
 

@@ -1,0 +1,148 @@
+//! The programs of `tests/programs`: what their heads say of them, and building them for each MPI.
+//!
+//! A head is the lines that begin with `// ` at the top: first what the program is about, then `ranks:` (3 if not given),
+//! `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
+//! every so many cuts is taken) and `refuses:`, words of the reasons for which a cut may be refused.
+
+use crate::example::newer;
+use crate::mpi::{Language, Mpi};
+use crate::process::run;
+use crate::{root, target, venv};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program of `tests/programs`.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its name, which it prints at its end.
+    pub name: String,
+    /// Ranks to run it on.
+    pub ranks: u32,
+    /// Words of which one is in the reason where a cut is refused; none may be refused if there is none.
+    pub refuses: Vec<String>,
+    /// Only every so many cuts is taken.
+    pub stride: usize,
+    source: PathBuf,
+    flags: Vec<String>,
+    arguments: Vec<String>,
+    module: bool,
+}
+
+/// All programs, by name.
+///
+/// # Panics
+/// Where their folder cannot be read.
+pub fn programs() -> Vec<Program> {
+    let folder = root().join("tests/programs");
+    let files = |folder: PathBuf| {
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        entries.map(|entry| entry.expect("a folder can be listed").path())
+    };
+    let all = files(folder.clone()).chain(files(folder.join("rust/src/bin")));
+    let sources = all.filter(|path| ["c", "cpp", "f", "f90", "py", "rs"].contains(&extension(path)));
+    let mut programs: Vec<Program> = sources.map(Program::read).collect();
+    programs.sort_by(|a, b| a.name.cmp(&b.name));
+    programs
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|e| e.to_str()).unwrap_or_default()
+}
+
+impl Program {
+    fn read(source: PathBuf) -> Program {
+        let text = fs::read_to_string(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+        let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("// ")).collect();
+        let told = |key: &str| head.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        let number = |key| told(key).map(|n| n.parse().unwrap_or_else(|_| panic!("{}: {key}: {n}", source.display())));
+        let words = |key| told(key).map(words).unwrap_or_default();
+        Program {
+            name: source.file_stem().and_then(|name| name.to_str()).expect("a program has a name").to_owned(),
+            ranks: number("ranks").unwrap_or(3),
+            refuses: told("refuses").into_iter().flat_map(|list| list.split(", ")).map(str::to_owned).collect(),
+            stride: number("stride").unwrap_or(1) as usize,
+            flags: words("flags"),
+            arguments: words("arguments"),
+            module: told("module").is_some(),
+            source,
+        }
+    }
+
+    /// Whether it is written in a compiled language for which every MPI of the set-up has a compiler.
+    pub fn is_c(&self) -> bool {
+        extension(&self.source) == "c"
+    }
+
+    /// The program built for an MPI and its arguments; whatever is not up to date is compiled.
+    ///
+    /// # Panics
+    /// Where it does not compile, with the compiler's words.
+    pub fn command(&self, mpi: Mpi) -> Vec<String> {
+        let mut command = match extension(&self.source) {
+            "py" => vec![venv("mpi4py").join("bin/python3"), self.source.clone()],
+            "rs" => vec![self.cargo(mpi)],
+            _ => vec![self.compiled(mpi)],
+        };
+        let as_text = |path: PathBuf| path.into_os_string().into_string().expect("the path is UTF-8");
+        command.drain(..).map(as_text).chain(self.arguments.iter().cloned()).collect()
+    }
+
+    /// Adds to a launcher what this program needs of its environment.
+    pub fn prepare(&self, mpi: Mpi, command: &mut Command) {
+        if extension(&self.source) == "py" {
+            mpi.for_python(command);
+        }
+    }
+
+    fn compiled(&self, mpi: Mpi) -> PathBuf {
+        let folder = target().join("programs").join(mpi.builder().name());
+        let program = folder.join(&self.name);
+        if newer(&program, [&self.source, &root().join("tests/programs/state.h")].into_iter()) {
+            return program;
+        }
+        fs::create_dir_all(&folder).expect("the target folder can be written to");
+        let language = match extension(&self.source) {
+            "c" => Language::C,
+            "cpp" => Language::Cxx,
+            _ => Language::Fortran,
+        };
+        let build = |flags: &[&str], to: &Path| {
+            let mut compiler = Command::new(mpi.compiler(language));
+            compiler.current_dir(&folder).args(["-O1", "-g", "-w"]).args(flags).arg(&self.source).arg("-o").arg(to);
+            run(compiler.args(&self.flags).arg("-pthread")).succeeded();
+        };
+        if self.module {
+            build(&["-shared", "-fPIC", "-DMODULE"], &program.with_extension("so"));
+        }
+        let fresh = program.with_extension("new");
+        build(&[], &fresh);
+        fs::rename(&fresh, &program).expect("a file can be renamed");
+        program
+    }
+
+    fn cargo(&self, mpi: Mpi) -> PathBuf {
+        let folder = target().join("examples").join(mpi.name()).join("rust");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--locked", "--quiet", "--bin", &self.name, "--manifest-path"]);
+        build.arg(root().join("tests/programs/rust/Cargo.toml"));
+        let built = build.arg("--target-dir").arg(&folder).env("MPICC", mpi.compiler(Language::C)).output();
+        let built = built.expect("cargo can be run");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        folder.join("debug").join(&self.name)
+    }
+}
+
+/// The words of a line, of which some are in quotation marks.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (i, part) in line.split('"').enumerate() {
+        if i % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}

