@@ -29,12 +29,16 @@ pub struct Prediction {
     pub confidence: f64,
     /// Signature execution time (SET) in seconds: all that predicting took on the target.
     pub set_s: f64,
-    /// Share of the base run's time that was measured on the target, 0 to 1.
+    /// Share of the base run's time that was measured on the target, 0 to 1; with `restart`, that lies in phases of
+    /// which occurrences were measured.
     pub coverage: f64,
     /// Start of the launcher to the first event's process, in seconds.
     pub startup_s: f64,
     /// Time predicted for what was not measured, in seconds.
     pub residual_s: f64,
+    /// How often an image was restarted.
+    #[serde(default)]
+    pub restarts: u64,
     /// Time spent restarting, in seconds (0 where nothing is restarted).
     pub restart_s: f64,
     /// Time spent warming up, in seconds.
@@ -100,6 +104,9 @@ pub struct PhasePrediction {
     pub target_s: Option<f64>,
     /// weight x time on the target (measured or scaled) in seconds.
     pub total_s: f64,
+    /// |total - base| / base of weight x time, where target and base are one machine (`verify`).
+    #[serde(default)]
+    pub pete: Option<f64>,
     /// Its structure in short.
     pub structure: String,
 }

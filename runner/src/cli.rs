@@ -10,7 +10,8 @@ macro_rules! exit_codes {
   0  done
   1  the work failed (a full disk, a program that failed)
   2  the command line is wrong
-  3  the input is refused (missing, damaged, foreign, of another version), or the output exists already"
+  3  the input is refused (missing, damaged, foreign, of another version), or the output exists already
+  4  not here: no signature pays for this program, or this machine cannot restart the images"
     };
 }
 
@@ -32,6 +33,8 @@ macro_rules! examples {
   phasecast stat cg.trace                         what is in it
   phasecast analyze cg.trace -o cg.phases         its phases and their weights
   phasecast report cg.phases -o cg.html           the same, to look at
+  phasecast sign -n 4 -o cg.phc -- ./cg 1000      its signature, with images
+  phasecast predict cg.phc                        on another machine: how long it will run there
 
 All commands take `--json` where they have an answer: one object on standard output, words on standard error."))]
 #[command(after_help = exit_codes!())]
@@ -67,13 +70,23 @@ pub enum Command {
   phasecast analyze first.trace second.trace -o cg.phases
   phasecast analyze cg.trace --method pbb --json | jq .phases"))]
     Analyze(commands::analyze::AnalyzeArgs),
-    #[command(after_long_help = examples!("  phasecast sign --live -n 4 -o cg.phc -- ./cg 1000
-  phasecast sign --live -n 64 --launcher 'srun -n 64' -o cg.phc -- ./cg 1000"))]
-    Sign(crate::live::SignArgs),
+    #[command(after_long_help = examples!("  phasecast sign -n 4 -o cg.phc -- ./cg 1000
+  phasecast sign -n 64 --launcher 'srun -n {n}' --size-budget 2G -o cg.phc -- ./cg 1000
+  phasecast sign --live -n 4 -o cg.phc -- ./cg 1000"))]
+    Sign(commands::sign::SignArgs),
     #[command(after_long_help = examples!("  phasecast predict cg.phc
-  phasecast predict cg.phc --share 0.2 -o here.json -- ./cg-built-here 1000
-  phasecast predict cg.phc --precision 0.02 --json"))]
-    Predict(crate::live::PredictArgs),
+  phasecast predict cg.phc --launcher 'mpirun.mpich -n {n}' --budget 60s --precision 0.01 -o here.json
+  phasecast predict cg.phc --live --share 0.2 --json -- ./cg-built-here 1000"))]
+    Predict(commands::predict::PredictArgs),
+    #[command(after_long_help = examples!("  phasecast verify cg.phc
+  phasecast verify cg.phc --runs 5 --json | jq .pete"))]
+    Verify(commands::verify::VerifyArgs),
+    #[command(after_long_help = examples!("  phasecast preflight cg.phc
+  phasecast preflight cg.phc --launcher 'srun -n {n}' --json | jq '.checks[] | select(.ok | not)'"))]
+    Preflight(commands::preflight::PreflightArgs),
+    #[command(after_long_help = examples!("  phasecast verify-file cg.phc
+  phasecast verify-file cg.phc --json | jq -r .sha256"))]
+    VerifyFile(commands::verify_file::VerifyFileArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]

@@ -1,5 +1,6 @@
 //! Errors as the user meets them: one sentence with its causes on standard error, and an exit code.
 use phasecast_analyzer::AnalyzeError;
+use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
 use phasecast_trace::TraceError;
 use std::io::{ErrorKind, Write};
@@ -12,6 +13,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The input is refused: missing, foreign, damaged, of another version, or the output exists already.
 pub const REFUSED: u8 = 3;
+/// It makes no sense here: no signature pays for this program, or this machine cannot restart the images.
+pub const UNFIT: u8 = 4;
 
 /// An error of the command itself.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +25,9 @@ pub enum Refusal {
     /// The command line asks for something that makes no sense.
     #[error("{0}. `phasecast help` has the usage.")]
     Usage(String),
+    /// It can be done, but not here; a sentence that says why and what to do instead.
+    #[error("{0}")]
+    Unfit(String),
 }
 
 impl Refusal {
@@ -35,13 +41,18 @@ impl Refusal {
 pub fn code(error: &anyhow::Error) -> u8 {
     for cause in error.chain() {
         if let Some(refusal) = cause.downcast_ref::<Refusal>() {
-            return if matches!(refusal, Refusal::Usage(_)) { USAGE } else { REFUSED };
+            return match refusal {
+                Refusal::Usage(_) => USAGE,
+                Refusal::Input(_) => REFUSED,
+                Refusal::Unfit(_) => UNFIT,
+            };
         }
         let input = cause
             .downcast_ref::<TraceError>()
             .map(|error| error.is_input() || is_missing(error))
             .or_else(|| cause.downcast_ref::<AnalyzeError>().map(analysis_refused))
-            .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input));
+            .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input))
+            .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };
         }
@@ -107,6 +118,7 @@ mod tests {
         let error = Err::<(), _>(exists).context("cannot export").unwrap_err();
         assert_eq!(code(&error), REFUSED);
         assert_eq!(code(&Refusal::Usage("two of one".into()).into()), USAGE);
+        assert_eq!(code(&Refusal::Unfit("not here".into()).into()), UNFIT);
         assert_eq!(code(&anyhow::anyhow!("it broke")), FAILED);
     }
 }

@@ -7,10 +7,16 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// How a host begins a complaint.
+const HOST: &str = "phasecast host: ";
+/// So many complaints are told, and so many bytes of output are kept to find them in.
+const COMPLAINTS: usize = 3;
+const KEPT: usize = 16 << 10;
 
 /// The library families whose launchers have names of their own where several are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +73,12 @@ impl Launcher {
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start the launcher {}", self.words[0].display()))?;
-        let quiet = Arc::new(AtomicBool::new(false));
+        let (quiet, said) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
         let pipes = [
-            child.stdout.take().map(|pipe| forward(pipe, quiet.clone())),
-            child.stderr.take().map(|pipe| forward(pipe, quiet.clone())),
+            child.stdout.take().map(|pipe| forward(pipe, quiet.clone(), said.clone())),
+            child.stderr.take().map(|pipe| forward(pipe, quiet.clone(), said.clone())),
         ];
-        Ok(Launch { child, started_ns, quiet, pipes: pipes.into_iter().flatten().collect(), ended: None })
+        Ok(Launch { child, started_ns, quiet, said, pipes: pipes.into_iter().flatten().collect(), ended: None })
     }
 }
 
@@ -89,6 +95,7 @@ pub struct Launch {
     child: Child,
     started_ns: u64,
     quiet: Arc<AtomicBool>,
+    said: Arc<Mutex<Vec<u8>>>,
     pipes: Vec<JoinHandle<()>>,
     ended: Option<(ExitStatus, u64)>,
 }
@@ -108,9 +115,24 @@ impl Launch {
             && let Some(status) = self.child.try_wait()?
         {
             self.ended = Some((status, monotonic_ns()));
-            self.pipes.drain(..).for_each(|pipe| drop(pipe.join()));
+            // A rank that outlives the launcher may hold a pipe open: what it says is not waited for.
+            let patience = Instant::now() + Duration::from_millis(500);
+            while Instant::now() < patience && self.pipes.iter().any(|pipe| !pipe.is_finished()) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            self.pipes.clear();
         }
         Ok(self.ended)
+    }
+
+    /// What our own processes under it have complained of, without their name; empty if nothing.
+    pub fn said(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&said);
+        let complaints = text.lines().filter_map(|line| line.split_once(HOST).map(|(_, words)| words.trim()));
+        let mut complaints: Vec<&str> = complaints.take(COMPLAINTS).collect();
+        complaints.dedup();
+        complaints.join("; ")
     }
 
     /// Waits until it ends or the user interrupts.
@@ -134,13 +156,16 @@ impl Launch {
     /// its process group after three seconds too.
     pub fn stop(&mut self, pids: &[u32]) {
         self.quiet.store(true, Ordering::Relaxed);
-        if matches!(self.ended(), Ok(Some(_))) {
-            return;
-        }
+        let ended = matches!(self.ended(), Ok(Some(_)));
         let group = Pid::from_raw(self.child.id() as i32);
-        let _ = kill(group, Signal::SIGTERM);
+        if !ended {
+            let _ = kill(group, Signal::SIGTERM);
+        }
         for &pid in pids {
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        }
+        if ended {
+            return;
         }
         let patience = Instant::now() + Duration::from_secs(3);
         while Instant::now() < patience && !matches!(self.ended(), Ok(Some(_))) {
@@ -159,10 +184,15 @@ impl Drop for Launch {
     }
 }
 
-fn forward(mut pipe: impl Read + Send + 'static, quiet: Arc<AtomicBool>) -> JoinHandle<()> {
+fn forward(mut pipe: impl Read + Send + 'static, quiet: Arc<AtomicBool>, said: Arc<Mutex<Vec<u8>>>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+            if let Ok(mut said) = said.lock() {
+                said.extend_from_slice(&buffer[..length]);
+                let old = said.len().saturating_sub(KEPT);
+                said.drain(..old);
+            }
             if !quiet.load(Ordering::Relaxed) {
                 let _ = std::io::stderr().write_all(&buffer[..length]);
             }

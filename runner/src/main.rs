@@ -1,4 +1,5 @@
 //! The command `phasecast`: reads the command line, runs one subcommand, and turns its outcome into an exit code.
+mod base;
 mod cli;
 mod commands;
 mod exit;
@@ -6,6 +7,7 @@ mod launch;
 mod live;
 mod output;
 mod progress;
+mod restart;
 mod signature;
 mod trace_launch;
 
@@ -13,6 +15,9 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = restart::host::run_if_asked() {
+        return code;
+    }
     let cli = cli::Cli::parse();
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,

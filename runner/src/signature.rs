@@ -1,12 +1,18 @@
 //! The signature of a program: its analysis and what is known of the base machine, in one file (`.phc`).
 //!
-//! A live signature holds no images: on the target the program is run under the tracer until its phases were seen.
+//! A live signature holds no images: on the target the program is run under the tracer until its phases were seen. One
+//! with images ends with them (crate `phasecast-image`, a packed set), so that they can be read where they are.
+use crate::restart::manifest::Images;
 use anyhow::Result;
 use phasecast_analyzer::Analysis;
+use phasecast_image::ImageError;
 use phasecast_prediction::Machine;
 use phasecast_trace::container::Container;
 use phasecast_trace::{Trace, TraceError};
 use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Version of the signature's format.
@@ -16,7 +22,7 @@ const KIND: &str = "signature";
 /// What a signature says besides its phases.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// `live`: without images.
+    /// `live`: without images; `restart`: with images.
     pub kind: String,
     /// Version of phasecast that made it.
     pub phasecast: String,
@@ -32,6 +38,16 @@ pub struct Manifest {
     pub startup_s: f64,
     /// From the end of the last process to the end of the launcher, in seconds (mean of the base runs).
     pub teardown_s: f64,
+    /// The images, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<Images>,
+}
+
+impl Manifest {
+    /// Mean wall time of the base runs in seconds.
+    pub fn base_run_s(&self) -> f64 {
+        self.aet_s.iter().sum::<f64>() / self.aet_s.len().max(1) as f64
+    }
 }
 
 /// A signature, read or about to be written.
@@ -52,24 +68,47 @@ struct Readable {
 }
 
 impl Signature {
-    /// Writes the signature under a name that is not taken.
-    ///
-    /// # Errors
-    /// If it is taken or cannot be written.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    fn container(&self) -> Result<Container> {
         let phases = self.analysis.container();
         let readable = Readable { manifest: self.manifest.clone(), analysis: serde_json::from_str(&phases.manifest)? };
         let manifest = serde_json::to_string_pretty(&readable)?;
-        let container = Container { kind: KIND.into(), version: VERSION, manifest, sections: phases.sections };
-        Ok(container.write(path, false)?)
+        Ok(Container { kind: KIND.into(), version: VERSION, manifest, sections: phases.sections })
     }
 
-    /// Reads a signature.
+    /// Writes the signature under a name that is not taken, readable only by its owner; `images` is a packed set of
+    /// them, which is copied to its end.
+    ///
+    /// # Errors
+    /// If the name is taken or cannot be written; nothing of it is left then.
+    pub fn save(&self, path: &Path, images: Option<&Path>) -> Result<()> {
+        if path.symlink_metadata().is_ok() {
+            return Err(TraceError::Exists { path: path.to_owned() }.into());
+        }
+        let head = self.container()?.to_bytes();
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".part{}", std::process::id()));
+        let temporary = path.with_file_name(name);
+        let write = || {
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
+            file.write_all(&head)?;
+            if let Some(images) = images {
+                std::io::copy(&mut File::open(images)?, &mut file)?;
+            }
+            file.sync_all()?;
+            fs::rename(&temporary, path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&temporary);
+            TraceError::io(path, "write")(error).into()
+        })
+    }
+
+    /// Reads a signature, but not its images.
     ///
     /// # Errors
     /// If the file is none, of another version, or damaged.
     pub fn load(path: &Path) -> Result<Signature> {
-        let container = Container::read(path, KIND, VERSION)?;
+        let (container, images) = container_of(path)?;
         let damaged = |what: String| TraceError::corrupt(path, 0, what);
         let readable: Readable = serde_json::from_str(&container.manifest)
             .map_err(|error| damaged(format!("its manifest cannot be read ({error})")))?;
@@ -82,13 +121,49 @@ impl Signature {
         if analysis.pieces.iter().any(Vec::is_empty) {
             return Err(damaged("a rank has no pieces to follow".into()).into());
         }
+        match &manifest.images {
+            Some(_) if images.is_none() => return Err(damaged("its images are missing: it is cut off".into()).into()),
+            Some(own) => own.check(&analysis).map_err(damaged)?,
+            None => {}
+        }
         Ok(Signature { manifest, analysis })
     }
 }
 
+/// The container at the start of a signature, and the images at its end if there are any.
+///
+/// # Errors
+/// If the file is no signature, of another version, or damaged.
+pub fn container_of(path: &Path) -> Result<(Container, Option<phasecast_image::Images>)> {
+    let read = TraceError::io(path, "read");
+    // What is no container is not looked at further: a file of another kind may end like anything.
+    if Container::kind_of(path).as_deref() != Some(KIND) {
+        return Ok((Container::read(path, KIND, VERSION)?, None));
+    }
+    let images = match phasecast_image::Images::open(path) {
+        Ok(images) => Some(images),
+        Err(ImageError::Foreign { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let Some(images) = images else { return Ok((Container::read(path, KIND, VERSION)?, None)) };
+    let head = (|| {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len().saturating_sub(images.bytes().map_err(std::io::Error::other)?);
+        let mut head = Vec::new();
+        Read::take(&mut file, length).read_to_end(&mut head)?;
+        Ok(head)
+    })();
+    let container = Container::parse(path, &head.map_err(read)?)?;
+    if container.version != VERSION {
+        let (path, found) = (path.to_owned(), container.version);
+        return Err(TraceError::Version { path, found, supported: VERSION }.into());
+    }
+    Ok((container, Some(images)))
+}
+
 /// This machine, with the MPI that a trace names.
 pub fn this_machine(mpi: &str) -> Machine {
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, v)| v));
     Machine {
         host: nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default(),

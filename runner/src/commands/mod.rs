@@ -7,8 +7,13 @@ pub mod export;
 pub mod import;
 pub mod inspect;
 pub mod man;
+pub mod predict;
+pub mod preflight;
 pub mod report;
+pub mod sign;
 pub mod stat;
+pub mod verify;
+pub mod verify_file;
 
 use crate::cli::Command;
 use anyhow::Result;
@@ -23,8 +28,11 @@ pub fn run(command: Command) -> Result<()> {
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Analyze(args) => analyze::run(&args),
-        Command::Sign(args) => crate::live::run_sign(&args),
-        Command::Predict(args) => crate::live::run_predict(&args),
+        Command::Sign(args) => sign::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Preflight(args) => preflight::run(&args),
+        Command::VerifyFile(args) => verify_file::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

@@ -1,20 +1,16 @@
-//! `phasecast predict`: runs the program on this (target) machine under the tracer, only until its phases have been
+//! The live prediction: runs the program on this (target) machine under the tracer, only until its phases have been
 //! measured, and adds up time x weight.
-use crate::commands::compare;
-use crate::launch::{Launcher, catch_interrupts};
+use crate::base::scratch_folder;
+use crate::launch::Launcher;
 use crate::live::observe::{Observation, Outcome};
-use crate::live::sign::scratch_folder;
 use crate::live::track::Tracker;
-use crate::output;
 use crate::signature::{Manifest, Signature, this_machine};
 use crate::trace_launch::traced_command;
 use anyhow::Result;
-use clap::Args;
 use phasecast_analyzer::{Analysis, Estimate, Piece, estimate};
 use phasecast_prediction::{PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
-use phasecast_trace::container::write_atomic;
 use phasecast_trace::{Nanos, PhaseId};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 /// Confidence of the intervals.
@@ -24,70 +20,30 @@ const TIMELINE: usize = 4000;
 /// Occurrences of a relevant phase that must be seen before a run may be stopped.
 const ENOUGH: u64 = 3;
 
-/// Predict the full run time of a program on this (target) machine
-///
-/// The program is run under the tracer, only until the share or the precision asked for is reached. It may be another
-/// build than the one that was signed (another MPI, say), with the same input and ranks. A program whose phases do not
-/// come again runs to its end, and the prediction says so.
-#[derive(Args, Debug)]
-pub struct PredictArgs {
-    /// The signature
-    #[arg(value_name = "SIGNATURE")]
-    signature: PathBuf,
-    /// Stop when this share of the run lies behind
-    #[arg(long, value_name = "0..1", value_parser = share, default_value = "0.3")]
-    share: f64,
-    /// Stop as soon as the interval's half-width is at most this share of the prediction
-    #[arg(long, value_name = "0..1", value_parser = share)]
-    precision: Option<f64>,
-    /// How to start the program instead of with the mpirun that fits it; the letter n in braces stands for the number
-    /// of ranks
-    #[arg(long, value_name = "COMMAND")]
-    launcher: Option<String>,
-    /// The true run time in seconds, if it is known: the error is printed too
-    #[arg(long, value_name = "SECONDS")]
-    aet: Option<f64>,
-    /// Write the prediction (JSON) to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Print the prediction as one JSON object
-    #[arg(long)]
-    json: bool,
-    /// The program and its arguments, if they are not those that were signed
-    #[arg(last = true, value_name = "PROGRAM")]
-    command: Vec<String>,
+/// The share of the run after which it is stopped, where none is asked for.
+pub const SHARE: f64 = 0.3;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// Stop when this share of the run lies behind.
+    pub share: f64,
+    /// Stop as soon as the interval's half-width is at most this share of the prediction.
+    pub precision: Option<f64>,
+    /// The launcher, if not the usual one.
+    pub launcher: Option<&'a str>,
+    /// The program and its arguments; those that were signed if empty.
+    pub command: &'a [String],
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| "a number above 0, at most 1".into())
-}
-
-/// Runs the command.
+/// Predicts by running the program.
 ///
 /// # Errors
-/// If the signature cannot be read, or the program fails or cannot be traced.
-pub fn run(args: &PredictArgs) -> Result<()> {
-    let begun = Instant::now();
-    if let Some(output) = &args.output {
-        output::refuse_existing(output)?;
-    }
-    let signature = Signature::load(&args.signature)?;
-    let mut prediction = predict(args, &signature, begun)?;
-    if let Some(aet) = args.aet {
-        prediction.with_true_time(aet);
-    }
-    let text = serde_json::to_string(&prediction)?;
-    if let Some(output) = &args.output {
-        write_atomic(output, format!("{text}\n").as_bytes())?;
-    }
-    if args.json { output::json(&prediction) } else { output::words(&compare::one(&prediction)) }
-}
-
-fn predict(args: &PredictArgs, signature: &Signature, begun: Instant) -> Result<Prediction> {
+/// If the program fails or cannot be traced.
+pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result<Prediction> {
     let Signature { manifest, analysis } = signature;
-    let command = if args.command.is_empty() { &manifest.command } else { &args.command };
-    catch_interrupts();
-    let launcher = Launcher::find(args.launcher.as_deref(), manifest.ranks, Path::new(&command[0]))?;
+    let command = if wish.command.is_empty() { &manifest.command } else { wish.command };
+    let launcher = Launcher::find(wish.launcher, manifest.ranks, Path::new(&command[0]))?;
     let scratch = scratch_folder()?;
     let folder = scratch.path().join("target.trace");
     let mut notes = Vec::new();
@@ -98,7 +54,7 @@ fn predict(args: &PredictArgs, signature: &Signature, begun: Instant) -> Result<
     let bar = crate::progress::bar("measuring", "% of the run");
     let mut launch = launcher.start(&traced_command(&folder, command))?;
     let mut observation = Observation::new(analysis, &folder);
-    let mut rule = StopRule::new(analysis, args.share, args.precision);
+    let mut rule = StopRule::new(analysis, wish.share, wish.precision);
     let outcome = observation.run(&mut launch, |seen| {
         bar.set((seen.progress() * 100.0) as u64, 100);
         rule.stop(seen)
@@ -236,7 +192,6 @@ fn assemble(
     let around = |half: f64| if wall_s.is_some() { [pet_s, pet_s] } else { [(pet_s - half).max(0.0), pet_s + half] };
     let run_half = estimate.run_half_width_s;
     let measured = observation.trackers.iter().flatten().map(|t| t.measured_time().seconds()).fold(0.0, f64::max);
-    let base = analysis.phases.iter().zip(&estimate.phases);
     Prediction {
         version: VERSION,
         method: "live".into(),
@@ -252,6 +207,7 @@ fn assemble(
         coverage: if wall_s.is_some() { 1.0 } else { estimate.coverage },
         startup_s,
         residual_s: estimate.unmeasured_s,
+        restarts: 0,
         restart_s: 0.0,
         warmup_s: 0.0,
         measured_s: measured,
@@ -260,24 +216,31 @@ fn assemble(
             unmeasured_s: estimate.rest_s,
             machine_s: estimate.machine_s,
         },
-        base_run_s: manifest.aet_s.iter().sum::<f64>() / manifest.aet_s.len().max(1) as f64,
+        base_run_s: manifest.base_run_s(),
         naive_s: observation.naive(startup_s),
-        phases: base
-            .map(|(phase, target)| PhasePrediction {
-                id: phase.id.0,
-                weight: phase.weight,
-                measured: target.measured,
-                base_s: base_mean(analysis, estimate.rank, phase.id).unwrap_or(phase.time_s),
-                target_s: target.mean_s,
-                total_s: target.total_s,
-                structure: phase.structure.clone(),
-            })
-            .collect(),
+        phases: phases(analysis, estimate),
         notes: Vec::new(),
         aet_s: None,
         pete: None,
         timeline: timeline(observation),
     }
+}
+
+/// The phases of an estimate beside those of the base.
+pub fn phases(analysis: &Analysis, estimate: &Estimate) -> Vec<PhasePrediction> {
+    let both = analysis.phases.iter().zip(&estimate.phases);
+    let of =
+        |(phase, target): (&phasecast_analyzer::Phase, &phasecast_analyzer::estimate::PhaseEstimate)| PhasePrediction {
+            id: phase.id.0,
+            weight: phase.weight,
+            measured: target.measured,
+            base_s: base_mean(analysis, estimate.rank, phase.id).unwrap_or(phase.time_s),
+            target_s: target.mean_s,
+            total_s: target.total_s,
+            pete: None,
+            structure: phase.structure.clone(),
+        };
+    both.map(of).collect()
 }
 
 /// Mean time of a phase in the base run, on the rank that the estimate speaks of.

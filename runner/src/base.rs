@@ -1,0 +1,85 @@
+//! Base runs: the program under the tracer, with wall times around it.
+use crate::launch::{Launcher, boot_id};
+use crate::restart::manifest::EdgeTimes;
+use crate::trace_launch::traced_command;
+use anyhow::{Context, Result, anyhow, bail};
+use phasecast_trace::{Nanos, Trace};
+use std::path::Path;
+
+/// One base run: its trace, and wall times in seconds.
+pub struct BaseRun {
+    /// The trace.
+    pub trace: Trace,
+    /// From launch to the end of the launcher.
+    pub aet_s: f64,
+    /// From launch to the start of the last process.
+    pub startup_s: f64,
+    /// From the end of the last process to the end of the launcher.
+    pub teardown_s: f64,
+}
+
+/// A folder for files that are needed only for now. In the working folder, because the ranks must all reach it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn scratch_folder() -> Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix(".phasecast-").tempdir_in(".").context(
+        "cannot make a folder for the trace in the working folder, which all ranks must reach. Is it writable?",
+    )
+}
+
+/// Runs the program once under the tracer, which records to `folder`.
+///
+/// # Errors
+/// If the program fails, is not traced, or runs with another number of ranks.
+pub fn run(launcher: &Launcher, folder: &Path, ranks: u32, command: &[String]) -> Result<BaseRun> {
+    let mut launch = launcher.start(&traced_command(folder, command))?;
+    let launched = launch.started_ns();
+    let (status, ended) = launch.wait()?;
+    if !status.success() {
+        bail!("the base run failed ({status}); make it run under `{launcher}` first");
+    }
+    let trace = Trace::open(folder).map_err(|error| {
+        anyhow!("the base run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI? ({error})")
+    })?;
+    if trace.size() != ranks {
+        bail!("the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI?", trace.size());
+    }
+    let here = boot_id();
+    let (mut first, mut last) = (0, launched);
+    for rank in trace.ranks() {
+        if let Some(header) = trace.header(rank).filter(|h| h.boot_id == here) {
+            let (start, end) = trace.span(rank);
+            first = first.max(header.clock.monotonic_ns);
+            last = last.max(header.clock.monotonic_ns + end.since(start).0);
+        }
+    }
+    Ok(BaseRun {
+        trace,
+        aet_s: Nanos(ended).since(Nanos(launched)).seconds(),
+        startup_s: Nanos(first).since(Nanos(launched)).seconds(),
+        teardown_s: if last > launched { Nanos(ended).since(Nanos(last)).seconds() } else { 0.0 },
+    })
+}
+
+/// For each rank, how long MPI_Init took and what came after the last event.
+///
+/// # Errors
+/// If the trace is damaged.
+pub fn edges(trace: &Trace) -> Result<Vec<EdgeTimes>> {
+    let edge = |rank| {
+        let (start, end) = trace.span(rank);
+        let (mut init, mut last) = (Nanos(0), start);
+        let mut calls = trace.calls(rank);
+        while let Some(call) = calls.next_call()? {
+            if trace.procedure(call.call.proc).starts_with("MPI_Init") && init == Nanos(0) {
+                init = call.call.exit.since(call.call.enter);
+            }
+            if call.events().next().is_some() {
+                last = last.max(call.call.exit);
+            }
+        }
+        Ok(EdgeTimes { init_s: init.seconds(), tail_s: end.since(last).seconds() })
+    };
+    trace.ranks().map(edge).collect()
+}

@@ -1,0 +1,245 @@
+//! `phasecast sign`: base runs under the tracer, their analysis, and the signature file; with images (the usual case) a
+//! third run saves them, and a prediction on this machine verifies them.
+use crate::base::{self, BaseRun, scratch_folder};
+use crate::commands::analyze;
+use crate::exit::Refusal;
+use crate::launch::{Launcher, catch_interrupts};
+use crate::output::{self, note, percent, seconds};
+use crate::restart::plan::{self, Profile, plan};
+use crate::restart::predict::Wish;
+use crate::restart::processor::{self, Baseline};
+use crate::restart::save::{Saving, digest};
+use crate::restart::verify::{mark, verify};
+use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use phasecast_analyzer::{Analysis, Settings};
+use phasecast_trace::Trace;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Make the signature of a program: trace it on this (base) machine, find its phases, save its state before them
+///
+/// The program is run twice under the tracer: the second run tells levels of time from noise, and shows whether the
+/// program does the same each time. A third run saves images: the program's memory at a few places, from which it can
+/// be restarted under any MPI on any machine of this kind. Then the signature predicts this machine, as a test. The
+/// file holds the program's memory, and what is secret in it: it can be read by its owner only.
+#[derive(Args, Debug)]
+pub struct SignArgs {
+    /// Make a signature without images: on the target the program itself is run until its phases were seen
+    #[arg(long)]
+    live: bool,
+    /// Number of ranks
+    #[arg(short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    n: u32,
+    /// The signature to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// How to start the program instead of with the mpirun that fits it; the letter n in braces stands for the number
+    /// of ranks
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
+    /// How to find phases; images need the marker method
+    #[arg(long, value_enum, default_value_t = crate::cli::MethodArg::Marker)]
+    method: crate::cli::MethodArg,
+    /// Base runs
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    runs: u8,
+    /// At most so many images [default: as many as the phases need, up to 12]
+    #[arg(long, value_name = "N", conflicts_with = "live", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    images: Option<u16>,
+    /// At most so many bytes of images before compression (as in 500M or 2G)
+    #[arg(long, value_name = "BYTES", conflicts_with = "live", value_parser = size)]
+    size_budget: Option<u64>,
+    /// Hold the program's C library to what processors of this kind can do, so that images move to them [default:
+    /// x86-64-v3 where this processor is one]
+    #[arg(long, value_name = "PROCESSOR", value_enum, conflicts_with = "live")]
+    cpu_baseline: Option<Baseline>,
+    /// Do not predict this machine at the end
+    #[arg(long, conflicts_with = "live")]
+    no_verify: bool,
+    /// Print the analysis as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    command: Vec<String>,
+}
+
+/// A number of bytes with an optional K, M, G or T.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+        "" => 1,
+        "K" => 1u64 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => return Err("a number of bytes, with K, M, G or T if you like".into()),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|n| *n > 0);
+    number.ok_or_else(|| "a number of bytes above 0, with K, M, G or T if you like".into())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the program fails or cannot be traced or saved, no signature pays, or the signature cannot be written.
+pub fn run(args: &SignArgs) -> Result<()> {
+    output::refuse_existing(&args.output)?;
+    catch_interrupts();
+    let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(&args.command[0]))?;
+    let scratch = scratch_folder()?;
+    let mut runs: Vec<BaseRun> = Vec::new();
+    for number in 1..=args.runs {
+        note(&format!("base run {number} of {}: {launcher} {}", args.runs, args.command.join(" ")));
+        let folder = scratch.path().join(format!("base{number}.trace"));
+        runs.push(base::run(&launcher, &folder, args.n, &args.command)?);
+    }
+    let settings = Settings { method: args.method.into(), ..Settings::default() };
+    let bar = crate::progress::bar("analysing", "events");
+    let times: Vec<[f64; 3]> = runs.iter().map(|r| [r.aet_s, r.startup_s, r.teardown_s]).collect();
+    let traces: Vec<Trace> = runs.into_iter().map(|r| r.trace).collect();
+    let analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
+    bar.finish();
+    if analysis.pieces.iter().any(Vec::is_empty) {
+        bail!("the run is too long for the method pbb to keep what a prediction follows. Use --method marker.");
+    }
+    let mean = |which: usize| times.iter().map(|t| t[which]).sum::<f64>() / times.len() as f64;
+    let manifest = Manifest {
+        kind: if args.live { "live" } else { "restart" }.into(),
+        phasecast: env!("CARGO_PKG_VERSION").into(),
+        command: args.command.clone(),
+        ranks: args.n,
+        machine: this_machine(&mpi_of(&traces[0])),
+        aet_s: times.iter().map(|t| t[0]).collect(),
+        startup_s: mean(1),
+        teardown_s: mean(2),
+        images: None,
+    };
+    let signature = Signature { manifest, analysis };
+    if !args.live {
+        return with_images(args, &launcher, signature, &traces[0]);
+    }
+    signature.save(&args.output, None)?;
+    let analysis = &signature.analysis;
+    if args.json {
+        return output::json(&answer(args, &signature));
+    }
+    let name = args.output.display();
+    output::words(&format!("{}\n{name} written. Predict with: phasecast predict {name}\n", analyze::table(analysis)))
+}
+
+/// What `--json` prints of any signature.
+fn answer(args: &SignArgs, signature: &Signature) -> Value {
+    let mut object = analyze::json(&signature.analysis);
+    let kind = &signature.manifest.kind;
+    object["signature"] = json!({ "file": args.output, "version": VERSION, "kind": kind });
+    object["aet_s"] = json!(signature.manifest.aet_s);
+    object
+}
+
+fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, trace: &Trace) -> Result<()> {
+    let analysis = signature.analysis.clone();
+    if !analysis.verdict.pays {
+        return Err(does_not_pay(args, &signature));
+    }
+    let profile = Profile::of(&analysis).ok_or_else(|| {
+        Refusal::Usage(
+            "images are saved at cuts, which only --method marker finds; with --method pbb use --live".into(),
+        )
+    })?;
+    let windows = plan(&analysis, &profile, args.images.map(usize::from));
+    if windows.iter().all(|window| window.one_off) {
+        return Err(does_not_pay(args, &signature));
+    }
+    // Images can be large: they are made where the signature will be.
+    let place = args.output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let scratch = tempfile::Builder::new().prefix(".phasecast-").tempdir_in(place);
+    let scratch = scratch.with_context(|| format!("cannot make a folder for images in {}", place.display()))?;
+    let saving = Saving {
+        launcher,
+        command: &args.command,
+        analysis: &analysis,
+        profile: &profile,
+        baseline: args.cpu_baseline.unwrap_or_else(|| Baseline::usual(&processor::flags())),
+        base_s: signature.manifest.base_run_s(),
+        scratch: scratch.path(),
+    };
+    note(&format!("saving {} images: {launcher} {}", plan::cuts(&windows).len(), args.command.join(" ")));
+    let mut saved = saving.save(windows)?;
+    if let Some(budget) = args.size_budget {
+        saved.fit(budget, args.n)?;
+    }
+    saved.notes.iter().for_each(|words| note(words));
+    signature.manifest.images = Some(saving.describe(&saved, base::edges(trace)?)?);
+    let packed = scratch.path().join("images.packed");
+    phasecast_image::pack::pack_file(&saved.folder, &packed)?;
+    let _ = std::fs::remove_dir_all(&saved.folder);
+    let mut verified = None;
+    if !args.no_verify {
+        note("verifying: predicting this machine");
+        let launcher = args.launcher.as_deref();
+        let wish = Wish { launcher, budget_s: None, precision: crate::commands::predict::PRECISION };
+        let prediction = verify(&signature, &packed, &wish, &signature.manifest.aet_s)?;
+        if let Some(images) = &mut signature.manifest.images {
+            images.verified = Some(mark(&prediction));
+        }
+        verified = Some(prediction);
+    }
+    signature.save(&args.output, Some(&packed))?;
+    let (sha256, bytes) = digest(&args.output)?;
+    if args.json {
+        let mut object = answer(args, &signature);
+        object["images"] = json!(saved.cuts.len());
+        object["bytes"] = json!(bytes);
+        object["sha256"] = json!(sha256);
+        object["verified"] = json!(verified);
+        return output::json(&object);
+    }
+    let name = args.output.display();
+    let mut text = analyze::table(&analysis);
+    text.push_str(&format!("\n{} images, {}; sha256:{sha256}\n", saved.cuts.len(), output::bytes(bytes)));
+    if let Some(p) = verified {
+        let (pet, pete) = (seconds(p.pet_s), percent(p.pete.unwrap_or(0.0)));
+        text.push_str(&format!(
+            "verified on this machine: {pet} predicted within {}, {pete} off the base runs\n",
+            seconds(p.set_s)
+        ));
+    }
+    text.push_str(&format!("{name} written. Predict with: phasecast predict {name}\n"));
+    output::words(&text)
+}
+
+/// The plain answer for programs in which nothing repeats, with what measuring them would cost.
+fn does_not_pay(args: &SignArgs, signature: &Signature) -> anyhow::Error {
+    let analysis: &Analysis = &signature.analysis;
+    if args.json {
+        let printed = output::json(&analyze::json(analysis));
+        if let Err(error) = printed {
+            return error;
+        }
+    }
+    let run = seconds(signature.manifest.base_run_s());
+    let planned = analysis.planned_s / analysis.run_time_s.max(1e-9);
+    let cost = match planned > 0.0 {
+        true => format!("measuring it would take {} of the {run} that it runs", percent(planned)),
+        false => format!("it runs for {run}, and all of that would have to be measured"),
+    };
+    Refusal::Unfit(format!(
+        "no signature pays here: {}; {cost}. `phasecast sign --live` makes one without images.",
+        analysis.verdict.reason
+    ))
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!((size("500"), size("2K"), size("3GiB"), size("1tb")), (Ok(500), Ok(2048), Ok(3 << 30), Ok(1 << 40)));
+        assert!(size("0").is_err() && size("x").is_err() && size("5Q").is_err() && size("99999999T").is_err());
+    }
+}

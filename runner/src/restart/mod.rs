@@ -1,0 +1,12 @@
+//! Signatures with images and the executor that restarts them: what is saved and measured ([`plan`]), saving it
+//! ([`save`]), restarting ([`replay`]) until the answer is known well enough ([`predict`]), the check on the base machine
+//! ([`verify`]) and of a target ([`preflight`]).
+pub mod host;
+pub mod manifest;
+pub mod plan;
+pub mod predict;
+pub mod preflight;
+pub mod processor;
+pub mod replay;
+pub mod save;
+pub mod verify;

@@ -1,0 +1,198 @@
+//! The plan on made analyses: what it must show, where it must start, and what it may cost.
+use super::*;
+use phasecast_analyzer::{Method, Verdict};
+use phasecast_trace::PhaseId;
+use proptest::prelude::*;
+
+/// An analysis of one rank with these pieces: phase, and ns in either base run. A phase with 1 % of the run is relevant.
+fn analysis(pieces: &[(u32, u64, u64)]) -> Analysis {
+    let total: u64 = pieces.iter().map(|p| p.1).sum();
+    let phases = pieces.iter().map(|p| p.0 + 1).max().unwrap_or(0);
+    let phase = |id: u32| {
+        let own: Vec<u64> = pieces.iter().filter(|p| p.0 == id).map(|p| p.1).collect();
+        Phase {
+            id: PhaseId(id),
+            weight: own.len() as u64,
+            relevant: own.iter().sum::<u64>() * 100 >= total,
+            one_off: own.len() == 1,
+            time_s: 0.0,
+            sd_s: 0.0,
+            share: own.iter().sum::<u64>() as f64 / total.max(1) as f64,
+            events: 1,
+            structure: String::new(),
+            hashes: vec![],
+            planned: vec![],
+        }
+    };
+    let piece = |(at, &(id, ns, again)): (usize, &(u32, u64, u64))| Piece {
+        phase: PhaseId(id),
+        end: at as u64 + 1,
+        time: Nanos(ns),
+        again: Some(Nanos(again)),
+    };
+    let run_time_s = total as f64 * 1e-9;
+    Analysis {
+        method: Method::Marker,
+        program: String::new(),
+        args: vec![],
+        mpi: String::new(),
+        ranks: 1,
+        events: vec![pieces.len() as u64],
+        run_time_s,
+        base_runs_s: vec![run_time_s; 2],
+        marker: None,
+        volume_classes: vec![],
+        phases: (0..phases).map(phase).collect(),
+        explained_s: 0.0,
+        planned_s: 0.0,
+        coverage: 1.0,
+        residual_s: 0.0,
+        verdict: Verdict { pays: true, reason: String::new(), difference: None },
+        unmatched_sends: 0,
+        unmatched_receives: 0,
+        pieces: vec![pieces.iter().enumerate().map(piece).collect()],
+    }
+}
+
+fn planned(analysis: &Analysis, most: Option<usize>) -> (Profile, Vec<Window>) {
+    let profile = Profile::of(analysis).expect("the pieces are cuts");
+    let windows = plan(analysis, &profile, most);
+    (profile, windows)
+}
+
+/// How far off a base run the plan's occurrences are, all of a phase taken like them, as a share of what repeats.
+fn off(analysis: &Analysis, windows: &[Window], time: fn(&Piece) -> u64) -> f64 {
+    let pieces = &analysis.pieces[0];
+    let (mut error, mut whole) = (0.0, 0.0);
+    for phase in analysis.phases.iter().filter(|p| p.relevant && p.weight > 1) {
+        let all: u64 = pieces.iter().filter(|p| p.phase == phase.id).map(time).sum();
+        let seen: Vec<u64> =
+            windows.iter().flat_map(|w| &pieces[w.pieces()]).filter(|p| p.phase == phase.id).map(time).collect();
+        let mean = seen.iter().sum::<u64>() as f64 / seen.len().max(1) as f64;
+        error += (mean * phase.weight as f64 - all as f64).abs();
+        whole += all as f64;
+    }
+    error / whole
+}
+
+const MS: u64 = 1_000_000;
+
+/// A start, a set-up, `count` iterations and an end.
+fn loop_of(count: usize, time: impl Fn(usize) -> u64) -> Analysis {
+    let mut pieces = vec![(0, 300 * MS, 310 * MS), (1, 700 * MS, 690 * MS)];
+    pieces.extend((0..count).map(|i| (2, time(i), time(i) + 1000)));
+    pieces.push((3, 5 * MS, 5 * MS));
+    analysis(&pieces)
+}
+
+#[test]
+fn a_plain_loop_needs_two_images_and_one_for_its_set_up() {
+    let analysis = loop_of(2000, |_| 10 * MS);
+    let (profile, windows) = planned(&analysis, None);
+    let (one_offs, repeating): (Vec<Window>, Vec<Window>) = windows.iter().partition(|w| w.one_off);
+    assert_eq!(repeating.len(), 2, "{windows:?}");
+    assert_eq!(one_offs, [Window { after: 0, warm: 0, measured: 1, one_off: true }]);
+    for window in &repeating {
+        let warm = profile.time(window.after + 1..window.pieces().start);
+        assert!(window.warm >= 1 && (WARM_S..WARM_S + 0.011).contains(&warm), "{window:?} warms up for {warm} s");
+        assert!((0.05..0.1).contains(&profile.time(window.pieces())), "{window:?}");
+    }
+    assert!(off(&analysis, &windows, |p| p.time.0) < 1e-6);
+}
+
+#[test]
+fn drift_that_both_runs_have_is_followed() {
+    let analysis = loop_of(1000, |i| 10 * MS + 20_000 * i as u64);
+    let (_, windows) = planned(&analysis, None);
+    assert!(off(&analysis, &windows, |p| p.time.0) < 0.01, "{windows:?}");
+    assert!(off(&analysis, &windows, |p| p.again.unwrap().0) < 0.01, "{windows:?}");
+}
+
+#[test]
+fn a_phase_that_comes_now_and_then_is_seen() {
+    // Every 50th iteration ends with an output of another kind.
+    let mut pieces = vec![(0, 100 * MS, 100 * MS)];
+    for i in 0..1000 {
+        pieces.push(if i % 50 == 49 { (2, 40 * MS, 41 * MS) } else { (1, 10 * MS, 10 * MS) });
+    }
+    pieces.push((3, MS, MS));
+    let analysis = analysis(&pieces);
+    let (_, windows) = planned(&analysis, None);
+    for phase in [1, 2] {
+        let shows = |w: &Window| analysis.pieces[0][w.pieces()].iter().any(|p| p.phase == PhaseId(phase));
+        assert!(windows.iter().any(shows), "phase {phase} is in none of {windows:?}");
+    }
+}
+
+#[test]
+fn long_pieces_are_measured_cold() {
+    let mut pieces = vec![(0, 500 * MS, 500 * MS)];
+    pieces.extend((0..12).map(|_| (1, 3400 * MS, 3390 * MS)));
+    pieces.push((2, MS, MS));
+    let (_, windows) = planned(&analysis(&pieces), None);
+    assert!(!windows.is_empty() && windows.iter().all(|w| w.warm == 0 && w.measured == 1), "{windows:?}");
+}
+
+#[test]
+fn what_is_not_there_is_not_planned() {
+    let (_, windows) = planned(&analysis(&[(0, MS, MS), (1, MS, MS)]), None);
+    assert!(windows.iter().all(|w| w.one_off), "{windows:?}");
+    assert!(Profile::of(&analysis(&[(0, MS, MS)])).is_none(), "one piece has no cut");
+}
+
+#[test]
+fn a_neighbour_measures_the_same() {
+    let analysis = loop_of(100, |_| 10 * MS);
+    let (profile, windows) = planned(&analysis, None);
+    for window in &windows {
+        let Some(other) = profile.neighbour(window) else {
+            assert_eq!(window.after, 0, "{window:?} has none");
+            continue;
+        };
+        assert_ne!(other.after, window.after);
+        if window.one_off {
+            assert_eq!(other.pieces(), window.pieces());
+        }
+    }
+}
+
+fn runs() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
+    let piece = (0u32..6, 10_000u64..2_000_000_000, 10_000u64..2_000_000_000);
+    proptest::collection::vec(piece, 2..120)
+}
+
+proptest! {
+    #[test]
+    fn windows_lie_within_the_run_and_warm_up(pieces in runs(), most in proptest::option::of(1usize..5)) {
+        let analysis = analysis(&pieces);
+        let (profile, windows) = planned(&analysis, most);
+        let last = pieces.len() - 1;
+        prop_assert!(windows.is_sorted_by_key(|w| (w.after, w.warm)));
+        prop_assert!(cuts(&windows).len() <= most.unwrap_or(usize::MAX));
+        for window in &windows {
+            prop_assert!(window.measured > 0 && window.pieces().end <= pieces.len());
+            prop_assert!(analysis.cut(window.after).is_some(), "{:?} starts where the program has ended", window);
+            if !window.one_off {
+                prop_assert!(window.pieces().end <= last, "{:?} goes to the end of the program", window);
+            }
+            let warm = profile.time(window.after + 1..window.pieces().start);
+            let cold = profile.time(window.pieces().start..window.pieces().start + 1) >= COLD_S;
+            prop_assert!(warm >= WARM_S || cold || window.after == 0, "{:?} is warmed up for {} s", window, warm);
+        }
+        let run: f64 = profile.time(0..pieces.len());
+        prop_assert!((run - profile.total).abs() < 1e-6 * run + 1e-8);
+    }
+
+    #[test]
+    fn what_is_relevant_is_measured_where_images_are_free(pieces in runs()) {
+        let analysis = analysis(&pieces);
+        let (_, windows) = planned(&analysis, None);
+        let last = pieces.len() - 1;
+        for phase in analysis.phases.iter().filter(|p| p.relevant) {
+            let inner = (1..last).any(|at| pieces[at].0 == phase.id.0);
+            let shown = windows.iter().any(|w| w.pieces().any(|at| pieces[at].0 == phase.id.0));
+            // Six one-offs are taken, and there are but six phases.
+            prop_assert!(shown || !inner, "phase {} is in none of {:?}", phase.id, windows);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The executor that restarts: windows in rounds, one launch for many of them, until the interval is as narrow as asked
+//! or the budget is spent. All that it takes counts as SET.
+use crate::base::scratch_folder;
+use crate::launch::Launcher;
+use crate::live::phases;
+use crate::output::note;
+use crate::restart::manifest::Images;
+use crate::restart::plan::{Profile, Window};
+use crate::restart::preflight;
+use crate::restart::replay::{Replayed, Replayer};
+use crate::signature::{Manifest, Signature, this_machine};
+use anyhow::{Context, Result};
+use phasecast_analyzer::{Analysis, Edge, Estimate, estimate_restarts};
+use phasecast_prediction::{Prediction, TimelinePiece, Uncertainty, VERSION};
+use std::path::Path;
+use std::time::Instant;
+
+/// Confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+/// The budget where none is given: seconds, and a share of the base run.
+const BUDGET: (f64, f64) = (2.0, 0.02);
+/// Rounds of one launch: between launches it is seen whether they were enough.
+const ROUNDS: usize = 5;
+/// What a restart takes beside reading its bytes, and how many bytes are read in a second, before it is known better.
+const RESTART: (f64, f64) = (0.02, 1e9);
+/// What a launch takes beside the launcher and MPI_Init: finding the library, and the end.
+const LAUNCH_S: f64 = 0.15;
+/// Rectangles of the report's timeline.
+const TIMELINE: usize = 4000;
+
+/// How much is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// The launcher, if not the usual one.
+    pub launcher: Option<&'a str>,
+    /// Wall time for all, in seconds.
+    pub budget_s: Option<f64>,
+    /// The half-width of the interval as a share of the prediction.
+    pub precision: f64,
+}
+
+/// What launches have shown so far.
+#[derive(Default)]
+struct Seen {
+    replayed: Replayed,
+    launches: usize,
+    restarts: usize,
+    startups: Vec<f64>,
+    one_offs: bool,
+}
+
+impl Seen {
+    fn add(&mut self, more: Replayed) {
+        let all = &mut self.replayed;
+        self.restarts += more.restarts.len();
+        all.restarts.extend(more.restarts);
+        all.restart_s += more.restart_s;
+        all.warmup_s += more.warmup_s;
+        all.measured_s += more.measured_s;
+        self.startups.extend(more.startup_s);
+        if self.launches == 0 {
+            (all.init_s, all.mpi) = (more.init_s, more.mpi);
+        } else {
+            all.init_s.iter_mut().zip(more.init_s).for_each(|(least, s)| *least = least.min(s));
+        }
+        self.launches += 1;
+    }
+}
+
+/// Predicts by restarts. `source` holds the images: the signature, or a packed set.
+///
+/// # Errors
+/// If the machine cannot restart them, or restarting fails.
+pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Prediction> {
+    let Signature { manifest, analysis } = signature;
+    let images = manifest.images.as_ref().context("this signature has no images")?;
+    let checks = preflight::machine(images, manifest.ranks, wish.launcher.is_some());
+    if let Some(failing) = preflight::failing(&checks) {
+        return Err(crate::exit::Refusal::Unfit(format!("this machine cannot restart the images: {failing}.")).into());
+    }
+    let launcher = Launcher::find(wish.launcher, manifest.ranks, Path::new(&manifest.command[0]))?;
+    let scratch = scratch_folder()?;
+    let replayer = Replayer::new(signature, images, source, &launcher, scratch.path());
+    let profile = Profile::of(analysis).context("the pieces of this signature are no cuts")?;
+    let budget = wish.budget_s.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_run_s());
+    let costs = Costs { images, profile: &profile, manifest };
+    let mut seen = Seen::default();
+    let mut notes = Vec::new();
+    note(&format!("restarting with {launcher}"));
+    let answer = loop {
+        let left = budget - begun.elapsed().as_secs_f64();
+        let windows = costs.schedule(&seen, left);
+        if windows.is_empty() {
+            break estimate(analysis, images, &seen);
+        }
+        seen.one_offs |= windows.iter().any(|w| w.one_off);
+        launch(&replayer, &windows, &mut seen, &mut notes, &profile)?;
+        let now = estimate(analysis, images, &seen);
+        if now.half_width_s <= wish.precision * now.total_s && (seen.one_offs || !costs.one_offs()) {
+            break now;
+        }
+    };
+    let mut prediction = assemble(manifest, analysis, &answer, &seen);
+    prediction.notes = notes;
+    prediction.set_s = begun.elapsed().as_secs_f64();
+    Ok(prediction)
+}
+
+/// Restarts windows in one launch; where that fails, each in a launch of its own.
+fn launch(
+    replayer: &Replayer<'_>,
+    windows: &[Window],
+    seen: &mut Seen,
+    notes: &mut Vec<String>,
+    profile: &Profile,
+) -> Result<()> {
+    let longest = |windows: &[Window]| windows.iter().map(|w| profile.time(w.run())).fold(0.0, f64::max);
+    let bar = crate::progress::bar("restarting", "restarts");
+    let told = |done| bar.set(done, windows.len() as u64);
+    let failure = match replayer.run(windows, longest(windows), &told) {
+        Ok(replayed) => {
+            seen.add(replayed);
+            return Ok(());
+        }
+        Err(error) => error,
+    };
+    let mut each: Vec<Window> = windows.to_vec();
+    each.sort_by_key(|w| (w.after, w.warm));
+    each.dedup();
+    // A failure before the first restart is none of the images: it would fail again.
+    if crate::launch::interrupted() || windows.len() < 2 || seen.launches > 0 || !replayer.stepped() {
+        return Err(failure);
+    }
+    notes.push(format!(
+        "a launch for each restart was needed, as one for all failed: {}",
+        crate::exit::sentence(&failure)
+    ));
+    let mut any = false;
+    for window in &each {
+        match replayer.run(std::slice::from_ref(window), longest(&[*window]), &|_| ()) {
+            Ok(replayed) => {
+                seen.add(replayed);
+                any = true;
+            }
+            Err(error) if crate::launch::interrupted() => return Err(error),
+            Err(error) => {
+                notes.push(format!("the image after piece {} failed: {}", window.after, crate::exit::sentence(&error)))
+            }
+        }
+    }
+    if any { Ok(()) } else { Err(failure) }
+}
+
+/// What launches and restarts will take.
+struct Costs<'a> {
+    images: &'a Images,
+    profile: &'a Profile,
+    manifest: &'a Manifest,
+}
+
+impl Costs<'_> {
+    fn one_offs(&self) -> bool {
+        self.images.windows.iter().any(|w| w.one_off)
+    }
+
+    fn launch_s(&self, seen: &Seen) -> f64 {
+        let init = |of: &mut dyn Iterator<Item = f64>| of.fold(0.0, f64::max);
+        let init_s = match seen.launches {
+            0 => init(&mut self.images.edges.iter().map(|e| e.init_s)),
+            _ => init(&mut seen.replayed.init_s.iter().copied()),
+        };
+        self.manifest.startup_s + self.manifest.teardown_s + init_s + LAUNCH_S
+    }
+
+    /// What a window will take: the restart, and its pieces at the pace of what was seen.
+    fn window_s(&self, window: &Window, seen: &Seen) -> f64 {
+        let restart_s = match (seen.restarts, &self.images.verified) {
+            (0, Some(verified)) => verified.restart_s,
+            (0, None) => RESTART.0 + self.images.needs.rank_bytes as f64 * f64::from(self.manifest.ranks) / RESTART.1,
+            (n, _) => seen.replayed.restart_s / n as f64,
+        };
+        let ran = seen.replayed.warmup_s + seen.replayed.measured_s;
+        let of = |r: &phasecast_analyzer::Restart| {
+            let length = r.times.first().map_or(0, Vec::len);
+            self.images
+                .windows
+                .iter()
+                .find(|w| w.pieces() == (r.first..r.first + length))
+                .map_or(0.0, |w| self.profile.time(w.run()))
+        };
+        let base: f64 = seen.replayed.restarts.iter().map(of).sum();
+        let pace = if base > 0.0 && ran > 0.0 { ran / base } else { 1.0 };
+        restart_s + pace * self.profile.time(window.run())
+    }
+
+    /// The windows of the next launch, in order: one round at least of the first launch; then one-offs, the longest
+    /// first, and further rounds as far as time is left for them.
+    fn schedule(&self, seen: &Seen, left: f64) -> Vec<Window> {
+        let round: Vec<Window> = self.images.windows.iter().filter(|w| !w.one_off).copied().collect();
+        let mut one_offs: Vec<Window> = self.images.windows.iter().filter(|w| w.one_off).copied().collect();
+        one_offs.sort_by(|a, b| self.profile.time(b.pieces()).total_cmp(&self.profile.time(a.pieces())));
+        let round_s: f64 = round.iter().map(|w| self.window_s(w, seen)).sum();
+        let mut left = left - self.launch_s(seen);
+        let mut windows = Vec::new();
+        let mut rounds = 0;
+        if seen.launches == 0 {
+            windows.extend(&round);
+            left -= round_s;
+            rounds = 1;
+        }
+        if !seen.one_offs {
+            for window in one_offs {
+                let cost = self.window_s(&window, seen);
+                if cost <= left || windows.is_empty() && round.is_empty() && seen.launches == 0 {
+                    windows.push(window);
+                    left -= cost;
+                }
+            }
+        }
+        while rounds < ROUNDS && round_s <= left && !round.is_empty() {
+            windows.extend(&round);
+            left -= round_s;
+            rounds += 1;
+        }
+        windows
+    }
+}
+
+fn estimate(analysis: &Analysis, images: &Images, seen: &Seen) -> Estimate {
+    let init = |rank: usize| seen.replayed.init_s.get(rank).copied().unwrap_or(0.0);
+    let edges: Vec<Edge> = images.edges.iter().enumerate().map(|(rank, e)| e.with_launch(init(rank))).collect();
+    estimate_restarts(analysis, &seen.replayed.restarts, &edges, CONFIDENCE)
+}
+
+fn assemble(manifest: &Manifest, analysis: &Analysis, estimate: &Estimate, seen: &Seen) -> Prediction {
+    let startup_s = seen.startups.iter().copied().reduce(f64::min).unwrap_or(manifest.startup_s);
+    let pet_s = startup_s + estimate.total_s + manifest.teardown_s;
+    let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];
+    Prediction {
+        version: VERSION,
+        method: "restart".into(),
+        program: manifest.command.join(" "),
+        ranks: manifest.ranks,
+        target: this_machine(&seen.replayed.mpi),
+        base: manifest.machine.clone(),
+        pet_s,
+        interval_s: around(estimate.half_width_s),
+        run_interval_s: around(estimate.run_half_width_s),
+        confidence: CONFIDENCE,
+        set_s: 0.0,
+        coverage: estimate.coverage,
+        startup_s,
+        residual_s: estimate.unmeasured_s,
+        restarts: seen.restarts as u64,
+        restart_s: seen.replayed.restart_s,
+        warmup_s: seen.replayed.warmup_s,
+        measured_s: seen.replayed.measured_s,
+        uncertainty: Uncertainty {
+            sampling_s: estimate.sampling_s,
+            unmeasured_s: estimate.rest_s,
+            machine_s: estimate.machine_s,
+        },
+        base_run_s: manifest.base_run_s(),
+        naive_s: None,
+        phases: phases(analysis, estimate),
+        notes: Vec::new(),
+        aet_s: None,
+        pete: None,
+        timeline: timeline(analysis, seen),
+    }
+}
+
+/// The measured pieces, restart after restart, as many as a page can show.
+fn timeline(analysis: &Analysis, seen: &Seen) -> Vec<TimelinePiece> {
+    let mut all = Vec::new();
+    let mut origin = 0.0;
+    for restart in &seen.replayed.restarts {
+        let mut longest: f64 = 0.0;
+        for (rank, times) in restart.times.iter().enumerate() {
+            let mut at = origin;
+            for (offset, time) in times.iter().enumerate() {
+                let Some(piece) = analysis.pieces[rank].get(restart.first + offset) else { break };
+                let end = at + time.seconds();
+                all.push(TimelinePiece { rank: rank as u32, phase: piece.phase.0, start_s: at, end_s: end });
+                at = end;
+            }
+            longest = longest.max(at - origin);
+        }
+        origin += longest;
+        if all.len() > TIMELINE {
+            all.truncate(TIMELINE);
+            break;
+        }
+    }
+    all
+}

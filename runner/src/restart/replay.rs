@@ -1,0 +1,308 @@
+//! One launch of hosts that restarts images one after the other: the job for them, what they report, and the watch over
+//! their progress.
+use crate::launch::{Launch, Launcher, interrupted};
+use crate::restart::manifest::Images;
+use crate::restart::plan::Window;
+use crate::signature::Signature;
+use anyhow::{Context, Result, bail};
+use phasecast_analyzer::{Analysis, Restart};
+use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport};
+use phasecast_trace::Nanos;
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A launch in which nothing happens for so long is ended; to it come [`SLOWER`] times the base time of a step.
+const PATIENCE: Duration = Duration::from_secs(25);
+/// So many times slower than the base a target may be before a step counts as hung.
+const SLOWER: f64 = 20.0;
+/// How often progress is looked at.
+const POLL: Duration = Duration::from_millis(10);
+
+/// What a launch showed.
+#[derive(Clone, Debug, Default)]
+pub struct Replayed {
+    /// The restarts, one for each step.
+    pub restarts: Vec<Restart>,
+    /// For each rank, from its start to the end of MPI_Init, in seconds.
+    pub init_s: Vec<f64>,
+    /// From the launch to the start of the last host, in seconds, where clocks can tell.
+    pub startup_s: Option<f64>,
+    /// Time spent restarting, warming up and measuring, in seconds, of the rank where it is the most, added up.
+    pub restart_s: f64,
+    /// See `restart_s`.
+    pub warmup_s: f64,
+    /// See `restart_s`.
+    pub measured_s: f64,
+    /// The MPI library.
+    pub mpi: String,
+}
+
+/// How images are restarted: where they are, with what, and along which analysis.
+pub struct Replayer<'a> {
+    /// The signature, a packed set of images, or a folder of them.
+    pub source: &'a Path,
+    /// The launcher.
+    pub launcher: &'a Launcher,
+    /// What the signature says of the images.
+    pub images: &'a Images,
+    /// The analysis.
+    pub analysis: &'a Analysis,
+    /// A folder that all ranks reach.
+    pub scratch: &'a Path,
+    /// Launches so far.
+    launches: Cell<usize>,
+    /// Whether any rank has finished a step yet.
+    stepped: Cell<bool>,
+}
+
+impl<'a> Replayer<'a> {
+    /// A replayer of a signature whose images are at `source`.
+    pub fn new(
+        signature: &'a Signature,
+        images: &'a Images,
+        source: &'a Path,
+        launcher: &'a Launcher,
+        scratch: &'a Path,
+    ) -> Replayer<'a> {
+        let (launches, stepped) = (Cell::new(0), Cell::new(false));
+        Replayer { source, launcher, images, analysis: &signature.analysis, scratch, launches, stepped }
+    }
+
+    /// Restarts windows in this order in one launch. `base_s` is the base time of the longest of them, `told` hears of
+    /// finished steps.
+    ///
+    /// # Errors
+    /// If the launch fails or hangs, with a diagnosis; then its processes are ended.
+    pub fn run(&self, windows: &[Window], base_s: f64, told: &dyn Fn(u64)) -> Result<Replayed> {
+        let number = self.launches.replace(self.launches.get() + 1);
+        let out = self.scratch.join(format!("replay-{number}"));
+        fs::create_dir(&out).with_context(|| format!("cannot make the folder {}", out.display()))?;
+        let steps = windows.iter().map(|w| self.step(w)).collect::<Result<Vec<Step>>>()?;
+        let source = std::path::absolute(self.source)?;
+        let job = Job::Replay { images: source, steps: steps.clone(), out: std::path::absolute(&out)? };
+        let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
+        let launched_ns = hosts.launch.started_ns();
+        let limit = PATIENCE + Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6));
+        self.watch(&mut hosts, &out, &steps, limit, told)?;
+        let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank)).collect::<Result<Vec<_>>>()?;
+        self.gather(windows, &steps, &reports, launched_ns)
+    }
+
+    /// Whether a restart has succeeded on any rank.
+    pub fn stepped(&self) -> bool {
+        self.stepped.get()
+    }
+
+    /// The step that measures a window: every rank's positions at the ends of its pieces, each once.
+    fn step(&self, window: &Window) -> Result<Step> {
+        let cut =
+            self.images.cut_of(window).with_context(|| format!("there is no image after piece {}", window.after))?;
+        let positions = |pieces: &Vec<phasecast_analyzer::Piece>| {
+            let mut ends: Vec<u64> = pieces[window.run()].iter().map(|piece| piece.end).collect();
+            ends.dedup();
+            ends
+        };
+        Ok(Step { cut: cut.id, watch: self.analysis.pieces.iter().map(positions).collect() })
+    }
+
+    fn watch(&self, hosts: &mut Hosts, out: &Path, steps: &[Step], limit: Duration, told: &dyn Fn(u64)) -> Result<()> {
+        let (mut seen, mut since) = (0, Instant::now());
+        loop {
+            let ended = hosts.launch.ended()?;
+            let done: Vec<usize> = (0..self.analysis.ranks).map(|rank| progress(out, rank)).collect();
+            let sum: usize = done.iter().sum();
+            if sum > seen {
+                (seen, since) = (sum, Instant::now());
+                self.stepped.set(true);
+                told(done.iter().copied().min().unwrap_or(0) as u64);
+            }
+            if let Some((status, _)) = ended {
+                if status.success() {
+                    return Ok(());
+                }
+                let said = hosts.launch.said();
+                let why = if said.is_empty() { diagnosis(&done, steps) } else { said };
+                bail!("the restart failed ({status}): {why}");
+            }
+            if interrupted() {
+                hosts.stop();
+                bail!("interrupted; all processes were ended");
+            }
+            if since.elapsed() > limit {
+                hosts.stop();
+                let said = hosts.launch.said();
+                let said = if said.is_empty() { said } else { format!(" ({said})") };
+                bail!("the restart hung for {} s and was ended: {}{said}", limit.as_secs(), diagnosis(&done, steps));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn gather(&self, windows: &[Window], steps: &[Step], reports: &[ReplayReport], launched: u64) -> Result<Replayed> {
+        let mut replayed = Replayed {
+            init_s: reports.iter().map(|r| r.init_s).collect(),
+            mpi: reports.first().map_or_else(String::new, |r| r.mpi.clone()),
+            ..Replayed::default()
+        };
+        for (rank, report) in reports.iter().enumerate() {
+            if report.size != self.analysis.ranks {
+                bail!(
+                    "{} ranks were started instead of {}: does the launcher belong to the MPI that the hosts found ({})?",
+                    report.size,
+                    self.analysis.ranks,
+                    report.mpi
+                );
+            }
+            if report.steps.len() != steps.len() || report.steps.iter().any(|step| !step.finished) {
+                bail!(
+                    "rank {rank} finished {} of {} restarts",
+                    report.steps.iter().filter(|s| s.finished).count(),
+                    steps.len()
+                );
+            }
+        }
+        for (at, (window, step)) in windows.iter().zip(steps).enumerate() {
+            let ranks: Vec<&StepReport> = reports.iter().map(|r| &r.steps[at]).collect();
+            let times = ranks
+                .iter()
+                .enumerate()
+                .map(|(rank, report)| self.piece_times(window, rank, &step.watch[rank], report));
+            let times = times.collect::<Option<Vec<_>>>().with_context(|| {
+                format!("the times of restart {at} are not as many as were asked for, or out of order")
+            })?;
+            let sum = |of: &[Nanos]| of.iter().map(|t| t.seconds()).sum::<f64>();
+            let most = |of: &dyn Fn(&Vec<Nanos>) -> f64| times.iter().map(of).fold(0.0, f64::max);
+            replayed.restart_s += ranks.iter().map(|r| r.restart_s).fold(0.0, f64::max);
+            replayed.warmup_s += most(&|t| sum(&t[..window.warm]));
+            replayed.measured_s += most(&|t| sum(&t[window.warm..]));
+            let times = times.into_iter().map(|mut t| t.split_off(window.warm)).collect();
+            replayed.restarts.push(Restart { first: window.pieces().start, times });
+        }
+        // The host's clock is that of the launcher only on this machine, and if it is the monotonic one.
+        let started = reports.iter().filter_map(|report| {
+            let first = report.steps.first()?;
+            let before = ((first.restart_s + report.init_s) * 1e9) as u64;
+            let ns = first.start_ns.checked_sub(launched)?.checked_sub(before)?;
+            Some(ns as f64 * 1e-9).filter(|s| *s < 60.0)
+        });
+        let started: Vec<f64> = started.collect();
+        if started.len() == reports.len() {
+            replayed.startup_s = started.into_iter().reduce(f64::min);
+        }
+        Ok(replayed)
+    }
+
+    /// The times of all pieces that ran, warm-up first, from the times at the positions.
+    fn piece_times(&self, window: &Window, rank: usize, watch: &[u64], report: &StepReport) -> Option<Vec<Nanos>> {
+        if report.times_ns.len() != watch.len() {
+            return None;
+        }
+        let mut before = report.start_ns;
+        let time = |piece: &phasecast_analyzer::Piece| {
+            let at = *report.times_ns.get(watch.binary_search(&piece.end).ok()?)?;
+            // A rank without events in a piece is at its end when it is at the end of the one before.
+            let at = at.max(before);
+            Some(Nanos(at - std::mem::replace(&mut before, at)))
+        };
+        self.analysis.pieces[rank].get(window.run())?.iter().map(time).collect()
+    }
+}
+
+/// Hosts under a launcher. Ended when dropped, with all processes on this machine that carry the job's name.
+pub struct Hosts {
+    /// The launcher's process.
+    pub launch: Launch,
+    job: PathBuf,
+}
+
+impl Hosts {
+    /// Writes the job to a file and starts the hosts for it.
+    ///
+    /// # Errors
+    /// If the file cannot be written or the launcher cannot be started.
+    pub fn start(launcher: &Launcher, job: &Job, file: &Path) -> Result<Hosts> {
+        let file = std::path::absolute(file)?;
+        fs::write(&file, serde_json::to_vec(job)?).with_context(|| format!("cannot write {}", file.display()))?;
+        let exe = std::env::current_exe().context("cannot find out where the command phasecast is")?;
+        let words: [OsString; 3] = [exe.into(), "host".into(), file.clone().into()];
+        Ok(Hosts { launch: launcher.start(&words)?, job: file })
+    }
+
+    /// Ends all of them.
+    pub fn stop(&mut self) {
+        self.launch.stop(&self.pids());
+    }
+
+    /// The hosts on this machine: their arguments are `host` and the job's file.
+    fn pids(&self) -> Vec<u32> {
+        use std::os::unix::ffi::OsStrExt;
+        let name = self.job.as_os_str().as_bytes();
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let carries = |pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let mut words = line.split(|byte| *byte == 0).skip(1);
+            words.next() == Some(b"host") && words.next() == Some(name)
+        };
+        pids.filter(carries).collect()
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        // Also where the launcher has ended: one that was killed leaves its ranks behind.
+        self.stop();
+    }
+}
+
+/// How many steps a rank has finished.
+fn progress(out: &Path, rank: u32) -> usize {
+    let file = fs::read(out.join(format!("rank-{rank:05}.progress"))).unwrap_or_default();
+    file.iter().filter(|byte| **byte == b'\n').count()
+}
+
+fn read_report(out: &Path, rank: u32) -> Result<ReplayReport> {
+    let path = out.join(format!("rank-{rank:05}.json"));
+    let bytes = fs::read(&path)
+        .with_context(|| format!("rank {rank} left no report. Do all ranks reach the folder {}?", out.display()))?;
+    serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))
+}
+
+/// Which rank stands where, in words.
+fn diagnosis(done: &[usize], steps: &[Step]) -> String {
+    let least = done.iter().copied().min().unwrap_or(0);
+    let of = |which: &dyn Fn(usize) -> bool| {
+        let ranks: Vec<String> = (0..done.len()).filter(|&r| which(done[r])).map(|r| r.to_string()).collect();
+        let more = ranks.len().saturating_sub(8);
+        let names = ranks.into_iter().take(8).collect::<Vec<_>>().join(", ");
+        if more > 0 { format!("{names} and {more} more") } else { names }
+    };
+    let behind = of(&|n| n == least);
+    let Some(step) = steps.get(least) else { return "all ranks have finished their restarts, but not ended".into() };
+    let at = format!("restart {} of {} (cut {})", least + 1, steps.len(), step.cut);
+    if done.iter().all(|&n| n == least) {
+        return format!("all ranks stand in {at}");
+    }
+    format!("rank {behind} stands in {at} and holds up rank {}, which has finished it", of(&|n| n > least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagnosis_names_who_stands_where() {
+        let step = |cut| Step { cut, watch: vec![] };
+        let steps = [step(0), step(3)];
+        assert_eq!(
+            diagnosis(&[1, 0, 1], &steps),
+            "rank 1 stands in restart 1 of 2 (cut 0) and holds up rank 0, 2, which has finished it"
+        );
+        assert_eq!(diagnosis(&[1, 1], &steps), "all ranks stand in restart 2 of 2 (cut 3)");
+        assert!(diagnosis(&[2, 2], &steps).contains("not ended"));
+        assert!(diagnosis(&vec![0; 20], &steps).starts_with("all ranks"));
+    }
+}

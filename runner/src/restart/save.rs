@@ -1,0 +1,291 @@
+//! The third run of `phasecast sign`: the program under the host, which saves images at the planned cuts. A cut that is
+//! refused is tried again beside its place, in one more run.
+use crate::launch::{Launcher, in_path, interrupted};
+use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
+use crate::restart::plan::{Profile, Window, cuts};
+use crate::restart::preflight::page_bytes;
+use crate::restart::processor::{self, Baseline};
+use crate::restart::replay::Hosts;
+use anyhow::{Context, Result, bail};
+use phasecast_analyzer::Analysis;
+use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
+use phasecast_image::{Content, State};
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A run under the host may take so many times the base run, and so much more, before it counts as hung.
+const SLOWER: f64 = 5.0;
+const PATIENCE_S: f64 = 120.0;
+const POLL: Duration = Duration::from_millis(10);
+
+/// What is to be saved, of what, and how.
+pub struct Saving<'a> {
+    /// How to start it.
+    pub launcher: &'a Launcher,
+    /// The program and its arguments.
+    pub command: &'a [String],
+    /// The analysis of the base runs.
+    pub analysis: &'a Analysis,
+    /// The base runs' times.
+    pub profile: &'a Profile,
+    /// To what processor the program is held.
+    pub baseline: Baseline,
+    /// Wall time of a base run, in seconds.
+    pub base_s: f64,
+    /// A folder that all ranks reach, with room for the images.
+    pub scratch: &'a Path,
+}
+
+/// Images in a folder, with what the manifest says of them.
+pub struct Saved {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The cuts, ascending.
+    pub cuts: Vec<SavedCut>,
+    /// What is measured from them.
+    pub windows: Vec<Window>,
+    /// Sentences on cuts that were refused.
+    pub notes: Vec<String>,
+}
+
+/// Cuts that were refused, with the reasons.
+type Refused = Vec<(usize, String)>;
+
+impl Saving<'_> {
+    /// Saves the images for these windows.
+    ///
+    /// # Errors
+    /// If the program fails or hangs under the host, or no cut could be saved.
+    pub fn save(&self, mut windows: Vec<Window>) -> Result<Saved> {
+        let (mut saved, refused) = self.run(&windows, 1)?;
+        if refused.is_empty() {
+            return Ok(saved);
+        }
+        let mut notes: Vec<String> =
+            refused.iter().map(|(after, reason)| format!("no image after piece {after}: {reason}")).collect();
+        // All again beside the places that were refused: images of one run belong together.
+        let beside = |window: &Window| match refused.iter().any(|(after, _)| *after == window.after) {
+            true => self.profile.neighbour(window),
+            false => Some(*window),
+        };
+        windows = windows.iter().filter_map(beside).collect();
+        if cuts(&windows) != saved.cuts.iter().map(|cut| cut.after).collect::<Vec<_>>() {
+            let _ = fs::remove_dir_all(&saved.folder);
+            let (again, still) = self.run(&windows, 2)?;
+            saved = again;
+            notes.extend(still.into_iter().map(|(after, reason)| format!("nor after piece {after}: {reason}")));
+        }
+        if saved.windows.iter().all(|window| window.one_off) {
+            bail!(
+                "the program cannot be saved where its phases are: {}. Use `phasecast sign --live`.",
+                notes.join("; ")
+            );
+        }
+        saved.notes = notes;
+        Ok(saved)
+    }
+
+    /// One run under the host.
+    fn run(&self, windows: &[Window], number: usize) -> Result<(Saved, Refused)> {
+        let places = cuts(windows);
+        let folder = self.scratch.join(format!("images-{number}"));
+        fs::create_dir(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let folder = std::path::absolute(folder)?;
+        let cut = |(id, &after): (usize, &usize)| {
+            let events = self.analysis.cut(after).context("a cut lies behind the program's end")?;
+            Ok(Cut { id: id as u32, events })
+        };
+        let cuts = places.iter().enumerate().map(cut).collect::<Result<Vec<_>>>()?;
+        let (program, args) = self.command.split_first().context("no program is given")?;
+        let path = in_path(OsStr::new(program)).with_context(|| format!("there is no program {program}"))?;
+        let program = Program { path: fs::canonicalize(path)?, args: args.to_vec() };
+        let cpu = Some(self.baseline.name().to_string());
+        let job = Job::Checkpoint { program, cuts: cuts.clone(), images: folder.clone(), cpu };
+        let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("save-{number}.json")))?;
+        self.wait(&mut hosts)?;
+        let reports = (0..self.analysis.ranks).map(|rank| self.report(&folder, rank)).collect::<Result<Vec<_>>>()?;
+        self.sort(folder, windows, &places, &cuts, &reports)
+    }
+
+    fn wait(&self, hosts: &mut Hosts) -> Result<()> {
+        let begun = Instant::now();
+        let limit = Duration::from_secs_f64(SLOWER * self.base_s + PATIENCE_S);
+        let advice = "Use `phasecast sign --live` for a signature without images.";
+        loop {
+            if let Some((status, _)) = hosts.launch.ended()? {
+                if status.success() {
+                    return Ok(());
+                }
+                let said = hosts.launch.said();
+                let why = if said.is_empty() { "see above".into() } else { said };
+                bail!("the run that saves images failed ({status}): {why}. {advice}");
+            }
+            if interrupted() {
+                hosts.stop();
+                bail!("interrupted; all processes were ended");
+            }
+            if begun.elapsed() > limit {
+                hosts.stop();
+                bail!("the run that saves images took more than {} s and was ended. {advice}", limit.as_secs());
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn report(&self, folder: &Path, rank: u32) -> Result<CheckpointReport> {
+        let path = folder.join(format!("rank-{rank:05}.json"));
+        let bytes = fs::read(&path).with_context(|| {
+            format!("rank {rank} left no report of its images. Do all ranks reach the folder {}?", folder.display())
+        })?;
+        let report: CheckpointReport =
+            serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))?;
+        let expected = self.analysis.events[rank as usize];
+        if report.size != self.analysis.ranks {
+            bail!(
+                "{} ranks were started instead of {}: does the launcher belong to the program's MPI?",
+                report.size,
+                self.analysis.ranks
+            );
+        }
+        if report.events != expected {
+            bail!(
+                "rank {rank} had {} events under the host and {expected} in the base runs: its communication differs from run to run, so cuts cannot be carried over. Use `phasecast sign --live`.",
+                report.events
+            );
+        }
+        if report.exit.is_some_and(|status| status != 0) {
+            bail!("the program ended with status {:?} under the host", report.exit.unwrap_or(-1));
+        }
+        Ok(report)
+    }
+
+    /// Tells the cuts that all ranks saved from those that were refused, whose files are removed.
+    fn sort(
+        &self,
+        folder: PathBuf,
+        windows: &[Window],
+        places: &[usize],
+        cuts: &[Cut],
+        reports: &[CheckpointReport],
+    ) -> Result<(Saved, Refused)> {
+        let (mut kept, mut refused) = (Vec::new(), Refused::new());
+        for (cut, &after) in cuts.iter().zip(places) {
+            let of_ranks: Vec<_> = reports.iter().map(|r| r.cuts.iter().find(|c| c.id == cut.id)).collect();
+            if of_ranks.iter().all(|report| report.is_some_and(|report| report.saved)) {
+                let seconds = of_ranks.iter().flatten().map(|report| report.seconds).fold(0.0, f64::max);
+                let bytes = of_ranks.iter().flatten().map(|report| report.bytes).sum();
+                kept.push(SavedCut { id: cut.id, after, events: cut.events.clone(), seconds, bytes });
+                continue;
+            }
+            let reason = of_ranks.iter().flatten().find_map(|report| report.reason.clone());
+            refused.push((after, reason.unwrap_or_else(|| "a rank did not come to it".into())));
+            forget(&folder, cut.id, self.analysis.ranks);
+        }
+        let windows = windows.iter().filter(|w| kept.iter().any(|cut| cut.after == w.after)).copied().collect();
+        Ok((Saved { folder, cuts: kept, windows, notes: Vec::new() }, refused))
+    }
+
+    /// What the manifest says of the images.
+    ///
+    /// # Errors
+    /// If the program or an image cannot be read.
+    pub fn describe(&self, saved: &Saved, edges: Vec<crate::restart::manifest::EdgeTimes>) -> Result<Images> {
+        let path = in_path(OsStr::new(&self.command[0])).context("the program is gone")?;
+        let (sha256, bytes) = digest(&path)?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Ok(Images {
+            format: FORMAT,
+            created: now.map_or(0, |now| now.as_secs()),
+            user: user(),
+            program: ProgramFile { path: fs::canonicalize(path)?.display().to_string(), bytes, sha256 },
+            needs: Needs {
+                architecture: std::env::consts::ARCH.into(),
+                cpu_baseline: self.baseline.name().into(),
+                cpu_features: self.baseline.features(&processor::flags()),
+                page_size: page_bytes(),
+                rank_bytes: rank_bytes(&saved.folder)?,
+            },
+            cuts: saved.cuts.clone(),
+            windows: saved.windows.clone(),
+            edges,
+            verified: None,
+        })
+    }
+}
+
+/// Removes the states of a cut: what they alone name is then not packed.
+fn forget(folder: &Path, cut: u32, ranks: u32) {
+    (0..ranks).for_each(|rank| drop(fs::remove_file(folder.join(State::file_name(cut, rank)))));
+}
+
+impl Saved {
+    /// Drops images until they have at most `budget` bytes before compression: those that add most, but the last window
+    /// for phases that repeat is kept.
+    ///
+    /// # Errors
+    /// If one image alone is larger.
+    pub fn fit(&mut self, budget: u64, ranks: u32) -> Result<()> {
+        // What a cut added is small where it shares pages with an earlier one: then dropping it gains little, too.
+        while self.cuts.iter().map(|cut| cut.bytes).sum::<u64>() > budget {
+            let repeating =
+                |windows: &[Window]| cuts(&windows.iter().filter(|w| !w.one_off).copied().collect::<Vec<_>>());
+            let last = repeating(&self.windows);
+            let droppable = self
+                .cuts
+                .iter()
+                .rev()
+                .filter(|cut| self.cuts.len() > 1 && (last.len() > 1 || !last.contains(&cut.after)));
+            let Some(cut) = droppable.max_by_key(|cut| cut.bytes).map(|cut| (cut.id, cut.after)) else {
+                let bytes = self.cuts.iter().map(|cut| cut.bytes).sum();
+                bail!("one image has {} already, more than --size-budget allows", crate::output::bytes(bytes));
+            };
+            forget(&self.folder, cut.0, ranks);
+            self.cuts.retain(|c| c.id != cut.0);
+            self.windows.retain(|w| w.after != cut.1);
+            self.notes.push(format!("the image after piece {} is left out to keep the size budget", cut.1));
+        }
+        Ok(())
+    }
+}
+
+/// Memory of the largest rank of the images in a folder, in bytes.
+fn rank_bytes(folder: &Path) -> Result<u64> {
+    let images = phasecast_image::Images::open(folder)?;
+    let mut most = 0;
+    for (cut, rank) in images.list()? {
+        let state = images.state(cut, rank)?;
+        let runs = state.regions.iter().flat_map(|region| &region.runs);
+        let pages: u64 = runs.filter(|run| run.content != Content::Untouched).map(|run| run.pages).sum();
+        most = most.max(pages.saturating_mul(phasecast_image::PAGE as u64));
+    }
+    Ok(most)
+}
+
+/// The SHA-256 of a file in hexadecimal digits, and its length.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn digest(path: &Path) -> Result<(String, u64)> {
+    let mut file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let (mut hasher, mut length, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 20]);
+    loop {
+        let count = file.read(&mut buffer).with_context(|| format!("cannot read {}", path.display()))?;
+        if count == 0 {
+            break;
+        }
+        hasher.update(&buffer[..count]);
+        length += count as u64;
+    }
+    Ok((hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect(), length))
+}
+
+/// The user's name, or number.
+fn user() -> String {
+    let id = nix::unistd::Uid::effective();
+    let known = nix::unistd::User::from_uid(id).ok().flatten().map(|user| user.name);
+    known.unwrap_or_else(|| id.to_string())
+}
