@@ -1,5 +1,6 @@
 //! The host of the split process.
 pub mod dump;
+pub mod host;
 pub mod job;
 pub mod memory;
 mod memory_kinds;

@@ -1,1 +1,75 @@
-#![no_std]
+//! What a program in the upper half calls instead of its MPI library: every `MPI_X` and `PMPI_X` as a jump through the
+//! gate, and the clocks, which go to the lower half's vDSO because the upper one has none. It has no state: all of that
+//! is the host's.
+//!
+//! It uses nothing of std that is more than an instruction: it is mapped into a libc that is not the host's.
+
+/// The symbols.
+///
+/// SAFETY of all: they touch only registers that a caller does not keep, and leave the arguments as they are.
+#[allow(non_snake_case)]
+mod symbols {
+    include!(concat!(env!("OUT_DIR"), "/symbols.rs"));
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: unsafe extern "C" fn(usize, *mut *mut u8, *mut *mut u8) = clean;
+
+/// Takes what the host has put into the environment out of it again, so that the program's children do not inherit it.
+///
+/// # Safety
+/// Called by the dynamic linker with the program's arguments and environment.
+unsafe extern "C" fn clean(_: usize, _: *mut *mut u8, environment: *mut *mut u8) {
+    let (mut from, mut to) = (environment, environment);
+    // SAFETY: the environment is an array of texts that ends with a null pointer; it is only made shorter.
+    unsafe {
+        while !(*from).is_null() {
+            let text = *from;
+            let keep = if starts(text, b"LD_PRELOAD=") {
+                drop_first(text, 11)
+            } else {
+                !starts(text, b"LD_BIND_NOW=1") && !starts(text, b"GLIBC_TUNABLES=glibc.pthread.rseq=0")
+            };
+            if keep {
+                *to = text;
+                to = to.add(1);
+            }
+            from = from.add(1);
+        }
+        *to = core::ptr::null_mut();
+    }
+}
+
+/// # Safety
+/// `text` ends in zero.
+unsafe fn starts(text: *const u8, with: &[u8]) -> bool {
+    // SAFETY: the first difference, at the latest the zero at the end, stops the search.
+    with.iter().enumerate().all(|(i, &byte)| unsafe { *text.add(i) == byte })
+}
+
+/// Removes the first entry of a list with colons that begins at `at`; false if nothing is left.
+///
+/// # Safety
+/// `text` ends in zero and is longer than `at`.
+unsafe fn drop_first(text: *mut u8, at: usize) -> bool {
+    // SAFETY: reads and writes stay before the zero at the end.
+    unsafe {
+        let mut from = text.add(at);
+        while *from != b':' {
+            if *from == 0 {
+                return false;
+            }
+            from = from.add(1);
+        }
+        let mut to = text.add(at);
+        loop {
+            from = from.add(1);
+            *to = *from;
+            if *from == 0 {
+                return true;
+            }
+            to = to.add(1);
+        }
+    }
+}

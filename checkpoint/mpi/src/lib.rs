@@ -1,1 +1,34 @@
-//! (in the making)
+//! Any MPI library, found at run time, behind virtual handles: what the gate's calls of a program come to.
+//!
+//! A call goes down a route ([`route`]) by the class of its procedure; most are passed on ([`forward`]) with their
+//! arguments translated as the table of procedures says ([`shape`]). Objects are virtual ([`objects`]) and logged
+//! ([`log`]); at a cut the network is drained ([`drain`]); an image holds a [`replay::State`], from which all is made
+//! again under another library.
+
+mod absent;
+mod callbacks;
+mod calls;
+mod comms;
+mod completion;
+mod convert;
+mod drain;
+mod forward;
+mod library;
+mod life;
+mod log;
+mod memory;
+mod objects;
+mod point;
+mod replay;
+mod requests;
+mod route;
+mod session;
+mod shape;
+mod upper;
+mod values;
+
+pub use drain::{barrier, drain};
+pub use library::{Library, LibraryError};
+pub use life::{finish_library, prepare, start_library, wtime};
+pub use replay::State;
+pub use session::{Hooks, Session, Stop, dispatch, installed, session};

@@ -1,0 +1,308 @@
+//! Functions of the program that the library calls: reduction operations, copying and deleting attributes, error
+//! handlers, generalized requests. They run with the upper half's thread pointer, on handles in the program's form.
+//!
+//! A callback that is not told whose it is (an operation, an error handler) gets a few instructions of its own that say so.
+use crate::forward::{arguments, forward_with, handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::session::{Call, session};
+use phasecast_abi::Kind;
+use phasecast_process::gate::call_upper;
+use std::arch::naked_asm;
+use std::cell::Cell;
+use std::sync::Mutex;
+
+thread_local! {
+    /// The thread pointer that the calling thread has in the upper half.
+    pub static UPPER_FS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Calls a function of the program.
+///
+/// # Safety
+/// It takes these arguments.
+unsafe fn upper(function: usize, args: [usize; 6]) -> usize {
+    let fs = UPPER_FS.get();
+    session().callbacks += 1;
+    // SAFETY: the caller's; this thread has come from the upper half with this thread pointer.
+    let result = unsafe { call_upper(fs, function, &args) };
+    session().callbacks -= 1;
+    // The callback may have called MPI, which is another thread's name for nobody: the pointer is still this thread's.
+    UPPER_FS.set(fs);
+    result
+}
+
+/// Code of our own that loads r10 with a number and jumps to `entry`. It is never freed.
+fn thunk(number: usize, entry: unsafe extern "C" fn()) -> usize {
+    static PAGE: Mutex<(usize, usize)> = Mutex::new((0, 4096));
+    const SIZE: usize = 32;
+    let mut page = PAGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // SAFETY: pages that only this function writes to, a thunk at a time, before its address is known to anybody.
+    unsafe {
+        if page.1 + SIZE > 4096 {
+            let new = libc::mmap(
+                std::ptr::null_mut(),
+                4096,
+                libc::PROT_READ | libc::PROT_EXEC,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            *page = (new as usize, 0);
+        }
+        let at = page.0 + page.1;
+        page.1 += SIZE;
+        let start = page.0 as *mut libc::c_void;
+        libc::mprotect(start, 4096, libc::PROT_READ | libc::PROT_WRITE);
+        let code = at as *mut u8;
+        // mov r10, number; mov r11, entry; jmp r11
+        code.copy_from_nonoverlapping([0x49, 0xba].as_ptr(), 2);
+        code.add(2).cast::<usize>().write_unaligned(number);
+        code.add(10).copy_from_nonoverlapping([0x49, 0xbb].as_ptr(), 2);
+        code.add(12).cast::<usize>().write_unaligned(entry as usize);
+        code.add(20).copy_from_nonoverlapping([0x41, 0xff, 0xe3].as_ptr(), 3);
+        libc::mprotect(start, 4096, libc::PROT_READ | libc::PROT_EXEC);
+        at
+    }
+}
+
+/// An operation is called: its number goes into the fifth argument.
+#[unsafe(naked)]
+unsafe extern "C" fn operation_entry() {
+    naked_asm!("mov r8, r10", "jmp {call}", call = sym operation)
+}
+
+/// # Safety
+/// Called by the library with the function of the program in `function`.
+unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datatype: usize, function: usize) {
+    let mut above = 0usize;
+    {
+        let mut s = session();
+        // SAFETY: the library's: the datatype.
+        let below = unsafe { read_handle(datatype, s.values.lower.layout().handle_bytes) };
+        let handle = s.callback_handle(Kind::Datatype, below);
+        // SAFETY: there is room.
+        unsafe { write_handle(&raw mut above as usize, s.values.upper.layout().handle_bytes, handle) };
+    }
+    // SAFETY: the program's operation with what the standard says.
+    unsafe { upper(function, [input, output, length, &raw mut above as usize, 0, 0]) };
+}
+
+/// `MPI_Op_create`.
+///
+/// # Safety
+/// As for [`forward_with`].
+pub unsafe fn create_operation(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
+    let entry = thunk(args[0], operation_entry);
+    // SAFETY: the caller's.
+    unsafe { forward_with(index, shape, args, |below| below[0] = entry) }
+}
+
+/// An error handler is called: its number goes into the third argument.
+#[unsafe(naked)]
+unsafe extern "C" fn handler_entry() {
+    naked_asm!("mov rdx, r10", "jmp {call}", call = sym handler)
+}
+
+/// Kinds of objects that have error handlers, and the function of the program.
+struct Handler(Kind, usize);
+
+/// # Safety
+/// Called by the library with the address of a [`Handler`].
+unsafe extern "C" fn handler(object: usize, code: usize, which: usize) {
+    // SAFETY: leaked by `create_handler`.
+    let Handler(kind, function) = unsafe { &*(which as *const Handler) };
+    let (mut above, mut error) = (0usize, 0i32);
+    {
+        let mut s = session();
+        // SAFETY: the library's: the object and the code.
+        unsafe {
+            let below = read_handle(object, handle_bytes(s.values.lower, *kind));
+            let handle = s.callback_handle(*kind, below);
+            write_handle(&raw mut above as usize, handle_bytes(s.values.upper, *kind), handle);
+            error = s.up_error(*(code as *const i32) as u32 as usize) as i32 + 0 * error;
+        }
+    }
+    // SAFETY: the program's handler with what the standard says.
+    unsafe { upper(*function, [&raw mut above as usize, &raw mut error as usize, 0, 0, 0, 0]) };
+}
+
+/// `MPI_Comm_create_errhandler` and its kin.
+///
+/// # Safety
+/// As for [`forward_with`].
+pub unsafe fn create_handler(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
+    let name = shape.procedure.name;
+    let kind = match name {
+        _ if name.contains("Win") => Kind::Window,
+        _ if name.contains("File") => Kind::File,
+        _ if name.contains("Session") => Kind::Session,
+        _ => Kind::Communicator,
+    };
+    let which: &'static Handler = Box::leak(Box::new(Handler(kind, args[0])));
+    let entry = thunk(std::ptr::from_ref(which) as usize, handler_entry);
+    // SAFETY: the caller's.
+    unsafe { forward_with(index, shape, args, |below| below[0] = entry) }
+}
+
+/// The functions of an attribute key.
+struct Keyval {
+    kind: Kind,
+    copy: usize,
+    delete: usize,
+    extra: usize,
+}
+
+/// Constants that stand for functions: none, and the one that hands the value on.
+const NO_FUNCTION: usize = 0;
+const HAND_ON: usize = 1;
+
+/// # Safety
+/// Called by the library with the address of a [`Keyval`].
+unsafe extern "C" fn copy_entry(
+    object: usize, key: usize, which: usize, value: usize, new: usize, flag: usize,
+) -> i32 {
+    // SAFETY: leaked by `create_keyval`; the library's places for the new value and the flag.
+    unsafe {
+        let keyval = &*(which as *const Keyval);
+        match keyval.copy {
+            NO_FUNCTION => {
+                *(flag as *mut i32) = 0;
+                0
+            }
+            HAND_ON => {
+                *(flag as *mut i32) = 1;
+                *(new as *mut usize) = value;
+                0
+            }
+            function => {
+                let (object, key) = {
+                    let mut s = session();
+                    (s.callback_handle(keyval.kind, object), s.callback_handle(Kind::Keyval, key & 0xffff_ffff))
+                };
+                upper(function, [object, key, keyval.extra, value, new, flag]) as i32
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`copy_entry`].
+unsafe extern "C" fn delete_entry(object: usize, key: usize, value: usize, which: usize) -> i32 {
+    // SAFETY: as for `copy_entry`.
+    unsafe {
+        let keyval = &*(which as *const Keyval);
+        if keyval.delete <= HAND_ON || session().tearing_down {
+            return 0;
+        }
+        let (object, key) = {
+            let mut s = session();
+            (s.callback_handle(keyval.kind, object), s.callback_handle(Kind::Keyval, key & 0xffff_ffff))
+        };
+        upper(keyval.delete, [object, key, value, keyval.extra, 0, 0]) as i32
+    }
+}
+
+/// `MPI_Comm_create_keyval` and its kin.
+///
+/// # Safety
+/// As for [`forward_with`].
+pub unsafe fn create_keyval(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
+    let name = shape.procedure.name;
+    let kind = match name {
+        _ if name.contains("Type") => Kind::Datatype,
+        _ if name.contains("Win") => Kind::Window,
+        _ => Kind::Communicator,
+    };
+    let keyval: &'static Keyval = Box::leak(Box::new(Keyval { kind, copy: args[0], delete: args[1], extra: args[3] }));
+    // SAFETY: the caller's.
+    unsafe {
+        forward_with(index, shape, args, |below| {
+            below[0] = copy_entry as *const () as usize;
+            below[1] = delete_entry as *const () as usize;
+            below[3] = std::ptr::from_ref(keyval) as usize;
+        })
+    }
+}
+
+/// The functions of a generalized request.
+struct Generalized {
+    query: usize,
+    free: usize,
+    cancel: usize,
+    extra: usize,
+}
+
+/// # Safety
+/// Called by the library with the address of a [`Generalized`].
+unsafe extern "C" fn query_entry(which: usize, status: usize) -> i32 {
+    // SAFETY: leaked by `create_generalized`; the library's status.
+    unsafe {
+        let request = &*(which as *const Generalized);
+        let (above, below) = {
+            let s = session();
+            (s.values.upper, s.values.lower)
+        };
+        let mut own = [0u64; 8];
+        let at = own.as_mut_ptr() as usize;
+        write_status(above, at, &read_status(below, status));
+        let result = upper(request.query, [request.extra, at, 0, 0, 0, 0]) as i32;
+        write_status(below, status, &read_status(above, at));
+        result
+    }
+}
+
+/// # Safety
+/// As for [`query_entry`].
+unsafe extern "C" fn free_entry(which: usize) -> i32 {
+    // SAFETY: as for `query_entry`.
+    unsafe {
+        let request = &*(which as *const Generalized);
+        upper(request.free, [request.extra, 0, 0, 0, 0, 0]) as i32
+    }
+}
+
+/// # Safety
+/// As for [`query_entry`].
+unsafe extern "C" fn cancel_entry(which: usize, complete: usize) -> i32 {
+    // SAFETY: as for `query_entry`.
+    unsafe {
+        let request = &*(which as *const Generalized);
+        upper(request.cancel, [request.extra, complete, 0, 0, 0, 0]) as i32
+    }
+}
+
+/// `MPI_Grequest_start`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn generalized(call: &mut Call) -> usize {
+    let s = session();
+    let shape = &s.shapes[call.index];
+    let args = arguments(call, shape.lanes.len());
+    drop(s);
+    let request: &'static Generalized =
+        Box::leak(Box::new(Generalized { query: args[0], free: args[1], cancel: args[2], extra: args[3] }));
+    // SAFETY: the caller's.
+    unsafe {
+        let result = forward_with(call.index, shape, &args, |below| {
+            below[0] = query_entry as *const () as usize;
+            below[1] = free_entry as *const () as usize;
+            below[2] = cancel_entry as *const () as usize;
+            below[3] = std::ptr::from_ref(request) as usize;
+        });
+        crate::point::note_request(call.index, shape, &args, result);
+        result
+    }
+}
+
+impl crate::session::Session {
+    /// The program's form of a handle that a callback is given.
+    fn callback_handle(&mut self, kind: Kind, below: usize) -> usize {
+        if let Some(number) = self.objects.by_lower(kind, below) {
+            return self.objects.encode(kind, number);
+        }
+        if kind == Kind::Keyval {
+            return below;
+        }
+        self.values.handle_up(kind, below).unwrap_or(below)
+    }
+}

@@ -1,0 +1,130 @@
+//! What is known of communicators: whom their ranks are in the world, and a number that all members agree on without a
+//! message (a hash of how the communicator came to be).
+use crate::calls::lower;
+use crate::library::Library;
+use crate::session::Session;
+use phasecast_abi::Kind;
+
+/// A communicator.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Comm {
+    /// World ranks of those that are sent to and received from (of the remote group if there is one); -1 for processes of
+    /// other worlds.
+    pub peers: Vec<i32>,
+    /// World ranks of the own group.
+    pub members: Vec<i32>,
+    /// Whether it is an intercommunicator.
+    pub inter: bool,
+    /// Own rank.
+    pub rank: i32,
+    /// A number that is the same on all members.
+    pub number: u64,
+    /// Communicators made from it so far.
+    pub children: u64,
+}
+
+/// Asks the library for a communicator's groups. `lower` is the library's handle, `world` that of all ranks.
+pub fn query(library: &Library, lower: usize, world: usize, number: u64) -> Comm {
+    let (mut inter, mut rank) = (0i32, 0i32);
+    lower!(library, MPI_Comm_test_inter(lower, &raw mut inter));
+    lower!(library, MPI_Comm_rank(lower, &raw mut rank));
+    let (mut own, mut remote, mut all) = (0usize, 0usize, 0usize);
+    lower!(library, MPI_Comm_group(world, &raw mut all));
+    lower!(library, MPI_Comm_group(lower, &raw mut own));
+    let members = world_ranks(library, own, all);
+    lower!(library, MPI_Group_free(&raw mut own));
+    let peers = if inter != 0 {
+        lower!(library, MPI_Comm_remote_group(lower, &raw mut remote));
+        let peers = world_ranks(library, remote, all);
+        lower!(library, MPI_Group_free(&raw mut remote));
+        peers
+    } else {
+        members.clone()
+    };
+    lower!(library, MPI_Group_free(&raw mut all));
+    Comm { peers, members, inter: inter != 0, rank, number, children: 0 }
+}
+
+fn world_ranks(library: &Library, group: usize, all: usize) -> Vec<i32> {
+    let mut size = 0i32;
+    lower!(library, MPI_Group_size(group, &raw mut size));
+    let ranks: Vec<i32> = (0..size).collect();
+    let mut world = vec![-1i32; ranks.len()];
+    lower!(library, MPI_Group_translate_ranks(group, size, ranks.as_ptr(), all, world.as_mut_ptr()));
+    world.into_iter().map(|rank| if rank >= 0 { rank } else { -1 }).collect()
+}
+
+/// The most neighbours that a neighbourhood collective on a communicator has in one direction.
+pub fn degree(library: &Library, lower: usize) -> usize {
+    let mut found = [0i32; 3];
+    let at = &raw mut found as usize;
+    if lower!(library, MPI_Topo_test(lower, at)) != 0 {
+        return 0;
+    }
+    let topology = found[0];
+    let named = |name| library.constant(name) == Some(topology as usize);
+    if named("MPI_CART") {
+        lower!(library, MPI_Cartdim_get(lower, at));
+        2 * found[0].max(0) as usize
+    } else if named("MPI_GRAPH") {
+        let mut rank = 0i32;
+        lower!(library, MPI_Comm_rank(lower, &raw mut rank));
+        lower!(library, MPI_Graph_neighbors_count(lower, rank, at));
+        found[0].max(0) as usize
+    } else if named("MPI_DIST_GRAPH") {
+        lower!(library, MPI_Dist_graph_neighbors_count(lower, at, at + 4, at + 8));
+        found[0].max(found[1]).max(0) as usize
+    } else {
+        0
+    }
+}
+
+/// The number of a communicator that `parent` (if any) is used to make, with these members.
+pub fn number_of(parent: Option<&mut Comm>, members: &[i32], tag: i32) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut mix = |value: u64| {
+        hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    };
+    if let Some(parent) = parent {
+        parent.children += 1;
+        mix(parent.number);
+        mix(parent.children);
+    }
+    mix(tag as u64);
+    members.iter().for_each(|&member| mix(member as u64));
+    hash
+}
+
+impl Session {
+    /// Takes note of the communicators that are there from the start.
+    pub fn first_comms(&mut self) {
+        for (number, name) in ["MPI_COMM_WORLD", "MPI_COMM_SELF"].into_iter().enumerate() {
+            let (Some(above), Some(below)) = (self.values.above(name), self.library.constant(name)) else { continue };
+            let world = self.library.constant("MPI_COMM_WORLD").unwrap_or(below);
+            let number = if number == 0 { 1 } else { 2 + self.place.0 as u64 };
+            let comm = query(self.library, below, world, number);
+            self.add_comm(above, comm);
+        }
+    }
+
+    /// Takes note of a new communicator with the program's handle `above`, made from `parent`. `collective`: all members
+    /// of the parent have made the call.
+    pub fn new_comm(&mut self, above: usize, parent: Option<usize>, collective: bool, tag: i32) {
+        let below = self.down_handle(Kind::Communicator, above);
+        let world = self.library.constant("MPI_COMM_WORLD").unwrap_or(below);
+        let mut comm = query(self.library, below, world, 0);
+        let mut every: Vec<i32> = comm.members.iter().chain(comm.peers.iter()).copied().collect();
+        every.sort_unstable();
+        every.dedup();
+        let parent = if collective { parent.and_then(|handle| self.comms.get_mut(&handle)) } else { None };
+        comm.number = number_of(parent.map(|p| &mut **p), &every, tag);
+        self.add_comm(above, comm);
+    }
+
+    /// Counts a communicator constructor in which this rank got none, so that the numbers stay the same on all members.
+    pub fn no_comm(&mut self, parent: Option<usize>) {
+        if let Some(parent) = parent.and_then(|handle| self.comms.get_mut(&handle)) {
+            parent.children += 1;
+        }
+    }
+}

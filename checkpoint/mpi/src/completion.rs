@@ -1,0 +1,373 @@
+//! Wait*, Test*, Start, Request_free: requests of the program in terms of the library's, and those that were done at a
+//! cut.
+use crate::calls::{MOST, call as invoke};
+use crate::forward::{Scratch, arguments, handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::requests::{Stage, What};
+use crate::session::{Call, Session, session};
+use phasecast_abi::{Class, Kind, Status, Which};
+
+/// Where the arguments of a completion are.
+struct Places {
+    count: Option<usize>,
+    requests: usize,
+    flag: Option<usize>,
+    outcount: Option<usize>,
+    indices: Option<usize>,
+    status: usize,
+    which: Which,
+}
+
+impl Places {
+    fn of(shape: &crate::shape::Shape) -> Option<Places> {
+        let p = shape.procedure;
+        let Class::Completion { which, .. } = p.class else { return None };
+        let outcount = p.params.iter().position(|p| {
+            p.kind == Kind::ArrayLength && p.direction != phasecast_abi::Direction::In
+        });
+        Some(Places {
+            count: (which != Which::One).then_some(0),
+            requests: p.param_index(Kind::Request)?,
+            flag: p.param_index(Kind::Flag),
+            outcount,
+            indices: p.param_index(Kind::Index),
+            status: p.param_index(Kind::Status)?,
+            which,
+        })
+    }
+}
+
+/// Completes requests.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn complete(call: &mut Call) -> usize {
+    let mut s = session();
+    let shape = &s.shapes[call.index];
+    let args = arguments(call, shape.lanes.len());
+    let Some(places) = Places::of(shape) else { return 1 };
+    let count = places.count.map_or(1, |at| (args[at] as i32).max(0) as usize);
+    let (upper, lower) = (s.values.upper, s.values.lower);
+    let (above, under) = (upper.layout().handle_bytes, lower.layout().handle_bytes);
+    let mut scratch = Scratch::new();
+    let handles = scratch.take(count * under);
+    let numbers = scratch.take(count * 4) as *mut u32;
+    let size = lower.layout().status.size;
+    let statuses = scratch.take(if places.which == Which::Any { 1 } else { count } * size);
+    let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let mut done = 0;
+    for i in 0..count {
+        // SAFETY: the caller's: so many requests stand there; the arrays of ours are as long.
+        unsafe {
+            let handle = read_handle(args[places.requests] + i * above, above);
+            let number = s.objects.decode(Kind::Request, handle);
+            numbers.add(i).write(number.unwrap_or(u32::MAX));
+            let mut below = null;
+            if let Some(number) = number {
+                if s.requests.done > 0 && s.is_done(number) {
+                    done += 1;
+                } else {
+                    below = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);
+                }
+            }
+            write_handle(handles + i * under, under, below);
+        }
+    }
+    // SAFETY: filled in above.
+    let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
+    let mut out = Outcome { args, places, above, numbers };
+    if done > 0 && out.places.which != Which::All {
+        // SAFETY: the caller's.
+        return unsafe { out.from_done(&mut s) };
+    }
+    let Some(function) = s.library.function(call.index) else { return 1 };
+    drop(s);
+    let mut below = args;
+    below[out.places.requests] = handles;
+    below[out.places.status] = statuses;
+    // SAFETY: the caller's; the arrays are as long as the library will take them to be.
+    let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };
+    let mut s = session();
+    // SAFETY: the library has filled in what it says.
+    unsafe { out.after(&mut s, result, statuses, size) }
+}
+
+impl Session {
+    fn is_done(&self, number: u32) -> bool {
+        matches!(self.requests.get(number).map(|r| r.stage), Some(Stage::Done(_)))
+    }
+}
+
+struct Outcome<'a> {
+    args: [usize; MOST],
+    places: Places,
+    above: usize,
+    numbers: &'a [u32],
+}
+
+impl Outcome<'_> {
+    /// Where the status of the `i`th result goes; none if the program does not want it.
+    fn status_at(&self, s: &Session, i: usize) -> Option<usize> {
+        let layout = s.values.upper.layout();
+        let at = self.args[self.places.status];
+        (at != layout.status_ignore).then_some(at + i * layout.status.size)
+    }
+
+    /// # Safety
+    /// The places that the procedure writes to.
+    unsafe fn set(&self, place: Option<usize>, i: usize, value: i32) {
+        if let Some(place) = place {
+            // SAFETY: the caller's.
+            unsafe { (self.args[place] as *mut i32).add(i).write_unaligned(value) };
+        }
+    }
+
+    /// Request `i` of the array is complete: brings its status up (to place `slot`) and takes note.
+    ///
+    /// # Safety
+    /// As for [`complete`].
+    unsafe fn take(&self, s: &mut Session, i: usize, slot: usize, below: Option<usize>) {
+        let number = self.numbers[i];
+        let at = self.status_at(s, slot);
+        let (upper, lower) = (s.values.upper, s.values.lower);
+        // SAFETY: the caller's: a status of the library or none, and room for one of the program.
+        unsafe {
+            let Some(request) = s.requests.get(number) else {
+                if let (Some(at), Some(below)) = (at, below) {
+                    write_status(upper, at, &read_status(lower, below));
+                }
+                return;
+            };
+            let (what, stage, counts, counted) = (request.what, request.stage, request.counts, request.counted);
+            let (comm, persistent) = (request.comm, request.persistent);
+            if persistent && stage == Stage::Inactive {
+                if let (Some(at), Some(below)) = (at, below) {
+                    write_status(upper, at, &read_status(lower, below));
+                }
+                return;
+            }
+            let status: Status = match stage {
+                Stage::Done(saved) => saved.into(),
+                _ => below.map_or_else(Status::default, |below| read_status(lower, below)),
+            };
+            if let Some(at) = at {
+                write_status(upper, at, &status);
+            }
+            if matches!(what, What::Recv | What::Exchange) && counts && !status.cancelled {
+                if !counted {
+                    s.received(comm, status.source);
+                } else if status.source >= 0 {
+                    s.event();
+                }
+            }
+            if persistent {
+                if let Some(request) = s.requests.get_mut(number) {
+                    request.counted = false;
+                }
+                s.requests.set_stage(number, Stage::Inactive);
+            } else {
+                s.finish_request(number);
+                let null = s.values.above("MPI_REQUEST_NULL").unwrap_or(0);
+                write_handle(self.args[self.places.requests] + i * self.above, self.above, null);
+            }
+        }
+    }
+
+    /// Completes what was done at a cut, without the library.
+    ///
+    /// # Safety
+    /// As for [`complete`].
+    unsafe fn from_done(&mut self, s: &mut Session) -> usize {
+        let mut taken = 0;
+        // SAFETY: the caller's.
+        unsafe {
+            for i in 0..self.numbers.len() {
+                if !s.is_done(self.numbers[i]) {
+                    continue;
+                }
+                self.take(s, i, taken, None);
+                self.set(self.places.indices, taken, i as i32);
+                taken += 1;
+                if self.places.which != Which::Some {
+                    break;
+                }
+            }
+            self.set(self.places.flag, 0, 1);
+            self.set(self.places.outcount, 0, taken as i32);
+        }
+        0
+    }
+
+    /// # Safety
+    /// As for [`complete`]; the library has returned `result` and filled in `statuses`.
+    unsafe fn after(&mut self, s: &mut Session, result: usize, statuses: usize, size: usize) -> usize {
+        let lower = s.values.lower.layout();
+        let code = result as i32;
+        let in_status = code != 0 && [code, code & 0x7f].contains(&lower.err_in_status);
+        if code != 0 && !in_status {
+            return s.up_error(result);
+        }
+        // SAFETY: the caller's: what the library has filled in.
+        unsafe {
+            let int = |place: usize, i: usize| (self.args[place] as *const i32).add(i).read_unaligned();
+            let tested = self.places.flag.is_none_or(|flag| int(flag, 0) != 0);
+            let undefined = lower.undefined;
+            match self.places.which {
+                Which::One if tested => self.take(s, 0, 0, Some(statuses)),
+                Which::All if tested => {
+                    for i in 0..self.numbers.len() {
+                        let at = statuses + i * size;
+                        let error = ((at + lower.status.error) as *const i32).read_unaligned();
+                        if !in_status || error == 0 {
+                            self.take(s, i, i, Some(at));
+                        } else if let Some(above) = self.status_at(s, i) {
+                            write_status(s.values.upper, above, &read_status(s.values.lower, at));
+                        }
+                    }
+                }
+                Which::Any if tested => {
+                    let place = self.places.indices.unwrap_or(1);
+                    let index = int(place, 0);
+                    if index == undefined {
+                        self.set(Some(place), 0, s.values.upper.layout().undefined);
+                        if let Some(at) = self.status_at(s, 0) {
+                            write_status(s.values.upper, at, &read_status(s.values.lower, statuses));
+                        }
+                    } else if (index as usize) < self.numbers.len() {
+                        self.take(s, index as usize, 0, Some(statuses));
+                    }
+                }
+                Which::Any => {
+                    let place = self.places.indices.unwrap_or(1);
+                    if int(place, 0) == undefined {
+                        self.set(Some(place), 0, s.values.upper.layout().undefined);
+                    }
+                }
+                Which::Some => {
+                    let outcount = self.places.outcount.map_or(0, |place| int(place, 0));
+                    if outcount == undefined {
+                        self.set(self.places.outcount, 0, s.values.upper.layout().undefined);
+                        return 0;
+                    }
+                    let place = self.places.indices.unwrap_or(3);
+                    for i in 0..outcount.max(0) as usize {
+                        let index = int(place, i) as usize;
+                        if index < self.numbers.len() {
+                            self.take(s, index, i, Some(statuses + i * size));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        if in_status { s.up_error(result) } else { 0 }
+    }
+}
+
+/// Starts persistent requests.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn start(call: &mut Call) -> usize {
+    let mut s = session();
+    let shape = &s.shapes[call.index];
+    let Class::Start { all } = shape.procedure.class else { return 1 };
+    let (count, at) = if all { ((call.arg(0) as i32).max(0) as usize, call.arg(1)) } else { (1, call.arg(0)) };
+    let bytes = handle_bytes(s.values.upper, Kind::Request);
+    for i in 0..count {
+        // SAFETY: the caller's: so many requests stand there.
+        let handle = unsafe { read_handle(at + i * bytes, bytes) };
+        let Some(number) = s.objects.decode(Kind::Request, handle) else { continue };
+        let Some(request) = s.requests.get(number) else { continue };
+        let (what, comm, counts, args) = (request.what, request.comm, request.counts, request.args);
+        let shape = &s.shapes[usize::from(request.index)];
+        let dest = shape.procedure.param_index(Kind::Dest).map(|at| args[at] as i32);
+        if what == What::Recv && counts && s.start_from_drained(number) {
+            continue;
+        }
+        let library = s.library;
+        let mut lower = s.objects.get(Kind::Request, number).map_or(0, |object| object.lower);
+        drop(s);
+        let result = crate::calls::lower!(library, MPI_Start(&raw mut lower));
+        s = session();
+        if result != 0 {
+            return s.up_error(result as u32 as usize);
+        }
+        s.requests.set_stage(number, Stage::Active);
+        if let Some(world) = dest.and_then(|dest| s.world_rank(comm, dest)) {
+            s.traffic.sent[world] += 1;
+            s.event();
+        } else if what == What::Collective {
+            s.event();
+        }
+    }
+    0
+}
+
+/// Frees a request.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn free(call: &mut Call) -> usize {
+    let s = session();
+    let bytes = handle_bytes(s.values.upper, Kind::Request);
+    let at = call.arg(0);
+    // SAFETY: the caller's: a request stands there.
+    let handle = unsafe { read_handle(at, bytes) };
+    let Some(number) = s.objects.decode(Kind::Request, handle) else { return 0 };
+    let library = s.library;
+    let null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let mut lower = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);
+    drop(s);
+    if lower != null {
+        let result = crate::calls::lower!(library, MPI_Request_free(&raw mut lower));
+        if result != 0 {
+            return session().up_error(result as u32 as usize);
+        }
+    }
+    let mut s = session();
+    s.finish_request(number);
+    let null = s.values.above("MPI_REQUEST_NULL").unwrap_or(0);
+    // SAFETY: as above.
+    unsafe { write_handle(at, bytes, null) };
+    0
+}
+
+/// Cancels a request: one that was done at a cut is past that.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn cancel(call: &mut Call) -> usize {
+    let s = session();
+    let bytes = handle_bytes(s.values.upper, Kind::Request);
+    // SAFETY: the caller's: a request stands there.
+    let handle = unsafe { read_handle(call.arg(0), bytes) };
+    if s.objects.decode(Kind::Request, handle).is_some_and(|number| s.is_done(number)) {
+        return 0;
+    }
+    drop(s);
+    // SAFETY: the caller's.
+    unsafe { crate::forward::forward(call) }
+}
+
+/// The status of a request, which stays.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn get_status(call: &mut Call) -> usize {
+    let s = session();
+    let mask = s.values.upper.layout().handle_mask as usize;
+    let number = s.objects.decode(Kind::Request, call.arg(0) & mask);
+    if let Some(Stage::Done(saved)) = number.and_then(|n| s.requests.get(n)).map(|r| r.stage) {
+        // SAFETY: the caller's: the flag and the status of the procedure.
+        unsafe {
+            *(call.arg(1) as *mut i32) = 1;
+            if call.arg(2) != s.values.upper.layout().status_ignore {
+                write_status(s.values.upper, call.arg(2), &saved.into());
+            }
+        }
+        return 0;
+    }
+    drop(s);
+    // SAFETY: the caller's.
+    unsafe { crate::forward::forward(call) }
+}

@@ -1,0 +1,497 @@
+//! What is under way when all ranks have stopped at a cut is taken out of the network: messages that no receive has
+//! matched are received into memory (and handed out first, later), sends are completed, receives that match are
+//! completed. At the end the counts of messages between each pair of ranks agree, or the cut is refused.
+use crate::calls::{MOST, lower};
+use crate::forward::{handle_bytes, read_status, write_handle, write_status};
+use crate::point::empty_status;
+use crate::requests::{Matched, SavedStatus, Stage, What};
+use crate::session::{Session, session};
+use crate::shape::Shape;
+use phasecast_abi::{Abi, Domain, Kind, Status};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// A message that was taken out of the network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// The program's handle of the communicator.
+    pub comm: usize,
+    /// Rank of the sender in it.
+    pub source: i32,
+    /// The tag.
+    pub tag: i32,
+    /// The data, as they are packed.
+    pub data: Vec<u8>,
+}
+
+impl Message {
+    /// The status of its receive.
+    pub fn status(&self) -> Status {
+        let (error, cancelled) = (0, false);
+        Status { source: self.source, tag: self.tag, error, bytes: self.data.len() as u64, cancelled }
+    }
+}
+
+/// Drained messages in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Drained {
+    list: Vec<Message>,
+}
+
+impl Drained {
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    fn find(&self, abi: Abi, comm: usize, source: i32, tag: i32) -> Option<usize> {
+        let layout = abi.layout();
+        let comm = comm & layout.handle_mask as usize;
+        self.list.iter().position(|m| {
+            m.comm == comm
+                && (source == layout.any_source || source == m.source)
+                && (tag == layout.any_tag || tag == m.tag)
+        })
+    }
+
+    /// The first message that a receive with these (in the program's form, which is `abi`'s) would match.
+    pub fn look(&self, abi: Abi, comm: usize, source: i32, tag: i32) -> Option<Message> {
+        self.find(abi, comm, source, tag).map(|at| self.list[at].clone())
+    }
+
+    /// The same, taken out.
+    pub fn take(&mut self, abi: Abi, comm: usize, source: i32, tag: i32) -> Option<Message> {
+        self.find(abi, comm, source, tag).map(|at| self.list.remove(at))
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, message: Message) {
+        self.list.push(message);
+    }
+}
+
+/// Hands a drained message to a receive: as a message to self, so that any datatype is filled, and one that is too long
+/// is an error, as always. Yields the result and the status (bytes as the library counts them).
+///
+/// # Safety
+/// `buffer`, `count` and `datatype` are those of a receive, in the program's form.
+unsafe fn deliver(message: &Message, buffer: usize, count: usize, datatype: usize) -> (usize, Status) {
+    // SAFETY: the caller's.
+    unsafe { deliver_to(&mut session(), message, buffer, count, datatype) }
+}
+
+/// # Safety
+/// As for [`deliver`].
+unsafe fn deliver_to(
+    s: &mut Session, message: &Message, buffer: usize, count: usize, datatype: usize,
+) -> (usize, Status) {
+    let library = s.library;
+    let own = s.private_self;
+    let packed = library.constant("MPI_PACKED").unwrap_or(0);
+    let datatype = s.down_handle(Kind::Datatype, datatype);
+    let buffer = s.values.address_down(Domain::BufferAddress, buffer);
+    let (lower, length) = (s.values.lower, message.data.len());
+    const TAG: i32 = 4711;
+    let mut status = [0u64; 8];
+    let (mut request, at) = (0usize, status.as_mut_ptr());
+    lower!(library, MPI_Isend(message.data.as_ptr(), length, packed, 0, TAG, own, &raw mut request));
+    let result = lower!(library, MPI_Recv(buffer, count, datatype, 0, TAG, own, at));
+    lower!(library, MPI_Wait(&raw mut request, lower.layout().status_ignore));
+    // SAFETY: filled in by the receive.
+    let got = unsafe { read_status(lower, at as usize) };
+    let status = Status { source: message.source, tag: message.tag, ..got };
+    (s.up_error(result as u32 as usize), status)
+}
+
+fn buffer_of(shape: &Shape, args: &[usize; MOST]) -> (usize, usize, usize) {
+    let Some(side) = shape.procedure.recv_sides().next().or_else(|| shape.procedure.sides.first()) else {
+        return (0, 0, 0);
+    };
+    let arg = |at: Option<u8>| at.map_or(0, |at| args[usize::from(at)]);
+    (args[usize::from(side.buffer)], arg(side.count), arg(side.datatype))
+}
+
+/// A blocking receive (perhaps with a send in it) whose message was drained.
+///
+/// # Safety
+/// `args` are those of the procedure.
+pub unsafe fn receive_now(index: usize, shape: &'static Shape, args: &[usize; MOST], message: Message) -> usize {
+    let p = shape.procedure;
+    let mut request = 0usize;
+    let dest = p.param_index(Kind::Dest);
+    if let Some(dest) = dest {
+        // SAFETY: the caller's: the send half of a send and receive, sent first.
+        unsafe { send_half(shape, args, dest, &mut request) };
+    }
+    let (buffer, count, datatype) = buffer_of(shape, args);
+    // SAFETY: the caller's.
+    let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
+    let mut s = session();
+    if request != 0 {
+        let library = s.library;
+        drop(s);
+        lower!(library, MPI_Wait(&raw mut request, library.abi.layout().status_ignore));
+        s = session();
+    }
+    if let Some(at) = p.param_index(Kind::Status).filter(|&at| args[at] != s.values.upper.layout().status_ignore) {
+        // SAFETY: the caller's.
+        unsafe { write_status(s.values.upper, args[at], &status) };
+    }
+    let _ = index;
+    let comm = message.comm;
+    if let Some(dest) = dest
+        && let Some(world) = s.world_rank(comm, args[dest] as i32)
+    {
+        s.traffic.sent[world] += 1;
+        s.event();
+    }
+    // It was counted as received when it was drained.
+    s.event();
+    result
+}
+
+/// Starts the send in a send and receive.
+///
+/// # Safety
+/// `args` are those of the procedure.
+unsafe fn send_half(shape: &Shape, args: &[usize; MOST], dest: usize, request: &mut usize) {
+    let mut s = session();
+    let Some(side) = shape.procedure.send_sides().next() else { return };
+    let arg = |at: Option<u8>| at.map_or(0, |at| args[usize::from(at)]);
+    let library = s.library;
+    let buffer = args[usize::from(side.buffer)];
+    let datatype = s.down_handle(Kind::Datatype, arg(side.datatype));
+    let comm = shape.procedure.param_index(Kind::Communicator).map_or(0, |at| args[at]);
+    let comm = s.down_handle(Kind::Communicator, comm);
+    let rank = s.values.down(Domain::Rank, i64::from(args[dest] as i32), library) as usize;
+    let tag = shape.procedure.send_tag().map_or(0, |at| args[at]);
+    drop(s);
+    // With one buffer for both, what is sent must leave it before what is received comes in.
+    if shape.procedure.sides.len() == 1 {
+        lower!(library, MPI_Send(buffer, arg(side.count), datatype, rank, tag, comm));
+    } else {
+        lower!(library, MPI_Isend(buffer, arg(side.count), datatype, rank, tag, comm, &raw mut *request));
+    }
+}
+
+/// A nonblocking receive whose message was drained: its request is done at once.
+///
+/// # Safety
+/// `args` are those of the procedure; argument `at` is its request.
+pub unsafe fn receive_posted(
+    index: usize, shape: &'static Shape, args: &[usize; MOST], at: usize, message: Message,
+) -> usize {
+    let (buffer, count, datatype) = buffer_of(shape, args);
+    // SAFETY: the caller's.
+    let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
+    let mut s = session();
+    let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let number = s.objects.add(Kind::Request, null);
+    s.put_receive(number, index, *args, message.comm, Stage::Done(SavedStatus::from(status)));
+    let handle = s.objects.encode(Kind::Request, number);
+    // SAFETY: the caller's.
+    unsafe { write_handle(args[at], handle_bytes(s.values.upper, Kind::Request), handle) };
+    result
+}
+
+/// The receive of a matched message that was drained.
+///
+/// # Safety
+/// `args` are those of the procedure, with its status or its request.
+pub unsafe fn receive_matched(
+    shape: &'static Shape, args: &[usize; MOST], comm: usize, message: Message, status_at: Option<usize>,
+    request_at: Option<usize>,
+) -> usize {
+    let message = Message { comm, ..message };
+    if let Some(at) = request_at {
+        let index = crate::calls::index(shape.procedure.name);
+        // SAFETY: the caller's.
+        return unsafe { receive_posted(index, shape, args, at, message) };
+    }
+    let (buffer, count, datatype) = buffer_of(shape, args);
+    // SAFETY: the caller's.
+    let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
+    let mut s = session();
+    if let Some(at) = status_at.filter(|&at| args[at] != s.values.upper.layout().status_ignore) {
+        // SAFETY: the caller's.
+        unsafe { write_status(s.values.upper, args[at], &status) };
+    }
+    s.event();
+    result
+}
+
+/// How long ranks wait at a cut for what is under way before they refuse it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Drains the network. To be called by all ranks when each has stopped at its position. An error is the reason why this
+/// cut cannot be saved (on some rank); the program can go on either way. `refusal`: this rank knows already why not.
+///
+/// # Errors
+/// If something is under way that cannot be finished, or some rank refuses.
+pub fn drain(refusal: Option<String>) -> Result<(), String> {
+    let mut s = session();
+    let library = s.library;
+    let (rank, size) = (s.place.0, s.place.1 as usize);
+    let private = s.private;
+    let ignore = library.abi.layout().status_ignore;
+    let started = Instant::now();
+    let mut barrier = 0usize;
+    lower!(library, MPI_Ibarrier(private, &raw mut barrier));
+    loop {
+        s.progress()?;
+        let mut flag = 0i32;
+        lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
+        if flag != 0 {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    // All ranks have stopped, so all sends have been made.
+    let mut expected = vec![0u64; size];
+    let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
+    lower!(library, MPI_Alltoall(s.traffic.sent.as_ptr(), 1, word, expected.as_mut_ptr(), 1, word, private));
+    let mut reason = refusal;
+    let balanced = Instant::now();
+    while reason.is_none() && s.traffic.received.iter().zip(&expected).any(|(got, sent)| got < sent) {
+        s.progress()?;
+        if balanced.elapsed() > PATIENCE {
+            let missing: Vec<String> = (0..size)
+                .filter(|&from| s.traffic.received[from] < expected[from])
+                .map(|from| format!("{} from rank {from}", expected[from] - s.traffic.received[from]))
+                .collect();
+            reason = Some(format!("messages are under way that cannot be received: {}", missing.join(", ")));
+            break;
+        }
+        std::thread::yield_now();
+    }
+    if reason.is_none() && s.traffic.received != expected {
+        reason = Some("more messages were received than sent: the program communicates in a way that is not followed".into());
+    }
+    if reason.is_none() {
+        reason = s.finish_requests(started).err();
+    }
+    reason = reason.or_else(|| s.unsaveable.first().cloned());
+    let mine = i32::from(reason.is_some());
+    let mut worst = [mine, rank];
+    let pair = library.constant("MPI_2INT").unwrap_or(0);
+    let most = library.constant("MPI_MAXLOC").unwrap_or(0);
+    let given = worst;
+    lower!(library, MPI_Allreduce(given.as_ptr(), worst.as_mut_ptr(), 1, pair, most, private));
+    match (reason, worst[0]) {
+        (Some(reason), _) => Err(reason),
+        (None, 0) => {
+            agree_on_comms(&mut s);
+            Ok(())
+        }
+        (None, _) => Err(format!("rank {} refuses it", worst[1])),
+    }
+}
+
+/// Waits until all ranks are here.
+pub fn barrier() {
+    let s = session();
+    let (library, private) = (s.library, s.private);
+    drop(s);
+    lower!(library, MPI_Barrier(private));
+}
+
+/// Drops what no rank needs of the log of communicators.
+fn agree_on_comms(s: &mut Session) {
+    let library = s.library;
+    let (private, size) = (s.private, s.place.1 as usize);
+    let mine: Vec<u64> = s.needed_comms().into_iter().collect();
+    let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
+    let int = library.constant("MPI_INT").unwrap_or(0);
+    let (count, mut counts) = (mine.len() as i32, vec![0i32; size]);
+    lower!(library, MPI_Allgather(&raw const count, 1, int, counts.as_mut_ptr(), 1, int, private));
+    let displacements: Vec<i32> = counts.iter().scan(0, |sum, &n| Some(std::mem::replace(sum, *sum + n))).collect();
+    let mut all = vec![0u64; counts.iter().map(|&n| n as usize).sum::<usize>().max(1)];
+    let (to, from) = (all.as_mut_ptr(), mine.as_ptr());
+    lower!(library, MPI_Allgatherv(from, count, word, to, counts.as_ptr(), displacements.as_ptr(), word, private));
+    let needed: BTreeSet<u64> = all.into_iter().collect();
+    s.keep_comms(&needed);
+}
+
+impl Session {
+    /// Takes in what has come: completes posted receives that have matched, receives what nobody has asked for.
+    fn progress(&mut self) -> Result<(), String> {
+        self.test_pending();
+        let comms: Vec<usize> = self.comms.keys().copied().collect();
+        for comm in comms {
+            while let Some(message) = self.improbe(comm)? {
+                let world = self.world_rank(comm, message.source);
+                if let Some(world) = world {
+                    self.traffic.received[world] += 1;
+                }
+                self.drained.push(message);
+            }
+        }
+        Ok(())
+    }
+
+    fn improbe(&mut self, comm: usize) -> Result<Option<Message>, String> {
+        let below = self.down_handle(Kind::Communicator, comm);
+        let library = self.library;
+        let layout = library.abi.layout();
+        let (mut flag, mut message, mut status) = (0i32, 0usize, [0u64; 8]);
+        let at = status.as_mut_ptr();
+        let (any, tag) = (layout.any_source, layout.any_tag);
+        let rc = lower!(library, MPI_Improbe(any, tag, below, &raw mut flag, &raw mut message, at));
+        if rc != 0 {
+            return Err(format!("MPI_Improbe failed with {rc}"));
+        }
+        if flag == 0 {
+            return Ok(None);
+        }
+        self.receive_message(comm, &mut message, at as usize).map(Some)
+    }
+
+    /// Receives a matched message into memory.
+    fn receive_message(&mut self, comm: usize, message: &mut usize, status: usize) -> Result<Message, String> {
+        let library = self.library;
+        let packed = library.constant("MPI_PACKED").unwrap_or(0);
+        // SAFETY: filled in by the probe.
+        let found = unsafe { read_status(library.abi, status) };
+        let mut data = vec![0u8; found.bytes as usize];
+        let length = data.len();
+        let mut got = [0u64; 8];
+        let rc = lower!(library, MPI_Mrecv(data.as_mut_ptr(), length, packed, &raw mut *message, got.as_mut_ptr()));
+        if rc != 0 {
+            return Err(format!("a message of {length} bytes that is under way cannot be received (MPI_Mrecv: {rc})"));
+        }
+        Ok(Message { comm, source: found.source, tag: found.tag, data })
+    }
+
+    /// Completes receives and sends that are done.
+    fn test_pending(&mut self) {
+        let pending: Vec<u32> = self
+            .requests
+            .all()
+            .filter(|(_, r)| r.stage == Stage::Active && matches!(r.what, What::Recv | What::Exchange | What::Send))
+            .map(|(number, _)| number)
+            .collect();
+        for number in pending {
+            self.test_one(number);
+        }
+    }
+
+    /// Tests a request, and notes its status if it is done.
+    fn test_one(&mut self, number: u32) -> bool {
+        let library = self.library;
+        let Some(object) = self.objects.get(Kind::Request, number) else { return true };
+        let (mut handle, mut flag, mut status) = (object.lower, 0i32, [0u64; 8]);
+        let at = status.as_mut_ptr();
+        lower!(library, MPI_Test(&raw mut handle, &raw mut flag, at));
+        if flag == 0 {
+            return false;
+        }
+        let Some(request) = self.requests.get(number) else { return true };
+        let (what, counts, comm, persistent) = (request.what, request.counts, request.comm, request.persistent);
+        let counted = request.counted;
+        let saved = if matches!(what, What::Recv | What::Exchange) && counts {
+            // SAFETY: filled in by the test.
+            let status = unsafe { read_status(library.abi, at as usize) };
+            if !status.cancelled
+                && !counted
+                && let Some(world) = self.world_rank(comm, status.source)
+            {
+                self.traffic.received[world] += 1;
+            }
+            SavedStatus::from(status)
+        } else {
+            empty_status()
+        };
+        if !persistent {
+            let null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+            if let Some(object) = self.objects.get_mut(Kind::Request, number) {
+                object.lower = null;
+            }
+        }
+        if let Some(request) = self.requests.get_mut(number) {
+            request.counted = true;
+        }
+        self.requests.set_stage(number, Stage::Done(saved));
+        true
+    }
+
+    /// Finishes what is still under way once all messages are in: sends, collectives, matched messages that are held.
+    fn finish_requests(&mut self, started: Instant) -> Result<(), String> {
+        loop {
+            let open: Vec<(u32, What)> = self
+                .requests
+                .all()
+                .filter(|(_, r)| r.stage == Stage::Active && r.what != What::Recv)
+                .map(|(number, r)| (number, r.what))
+                .collect();
+            let mut left = None;
+            for (number, what) in open {
+                if !self.test_one(number) {
+                    left = Some(what);
+                }
+            }
+            let Some(what) = left else { break };
+            let patience = if what == What::Send { PATIENCE } else { Duration::from_millis(300) };
+            if started.elapsed() > patience {
+                return Err(match what {
+                    What::Send => "a send is under way that does not complete",
+                    What::Collective => "a nonblocking collective is under way that not all ranks have started",
+                    What::NewComm => "a communicator is being made that not all ranks have asked for",
+                    What::Exchange => "a nonblocking send and receive is under way",
+                    What::Recv | What::Other => "nonblocking input, output or one-sided communication is under way",
+                }
+                .into());
+            }
+            self.progress()?;
+            std::thread::yield_now();
+        }
+        let held: Vec<(u32, usize)> =
+            self.requests.messages.iter().filter(|(_, m)| m.taken.is_none()).map(|(&n, m)| (n, m.comm)).collect();
+        for (number, comm) in held {
+            self.take_held(number, comm)?;
+        }
+        Ok(())
+    }
+
+    /// Receives a matched message that the program holds.
+    fn take_held(&mut self, number: u32, comm: usize) -> Result<(), String> {
+        let Some(known) = self.requests.messages.get(&number).and_then(|m| m.found) else {
+            return Err("a matched message is held whose size is not known".into());
+        };
+        let Some(object) = self.objects.get(Kind::Message, number) else { return Ok(()) };
+        let mut handle = object.lower;
+        let mut raw = [0u64; 8];
+        // SAFETY: there is room for a status of any interface.
+        unsafe { write_status(self.library.abi, raw.as_mut_ptr() as usize, &known.into()) };
+        let message = self.receive_message(comm, &mut handle, raw.as_mut_ptr() as usize)?;
+        self.requests.messages.insert(number, Matched { comm, taken: Some(message), found: Some(known) });
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Starts a persistent receive whose message was drained: it is done at once.
+    pub fn start_from_drained(&mut self, number: u32) -> bool {
+        if self.drained.is_empty() {
+            return false;
+        }
+        let Some(request) = self.requests.get(number) else { return false };
+        let (args, comm) = (request.args, request.comm);
+        let shape = &self.shapes[usize::from(request.index)];
+        let p = shape.procedure;
+        let (Some(source), Some(tag)) = (p.param_index(Kind::Source), p.recv_tag()) else { return false };
+        let abi = self.values.upper;
+        let Some(message) = self.drained.take(abi, comm, args[source] as i32, args[tag] as i32) else {
+            return false;
+        };
+        let (buffer, count, datatype) = buffer_of(shape, &args);
+        // SAFETY: the arguments of the receive, which is being started.
+        let (_, status) = unsafe { deliver_to(self, &message, buffer, count, datatype) };
+        if let Some(request) = self.requests.get_mut(number) {
+            request.counted = true;
+        }
+        self.requests.set_stage(number, Stage::Done(SavedStatus::from(status)));
+        true
+    }
+}

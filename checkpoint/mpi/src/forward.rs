@@ -1,0 +1,413 @@
+//! Passing a call on: arguments down, the library's procedure, results up.
+use crate::calls::{MOST, call as invoke};
+use crate::comms;
+use crate::session::{Call, Session, session};
+use crate::shape::{Lane, Shape};
+use phasecast_abi::{Class, Direction, Domain, Kind, Length, Status};
+
+/// Memory for translated arrays and handles, for the time of a call.
+pub struct Scratch {
+    fixed: [u64; 48],
+    used: usize,
+    more: Vec<Box<[u64]>>,
+}
+
+impl Scratch {
+    /// No memory in use.
+    #[inline(always)]
+    pub fn new() -> Scratch {
+        Scratch { fixed: [0; 48], used: 0, more: Vec::new() }
+    }
+
+    /// Address of `bytes` bytes, which are zero.
+    #[inline(always)]
+    pub fn take(&mut self, bytes: usize) -> usize {
+        let words = bytes.div_ceil(8).max(1);
+        if self.used + words <= self.fixed.len() {
+            let at = &raw mut self.fixed[self.used];
+            self.used += words;
+            return at as usize;
+        }
+        let mut block = vec![0u64; words].into_boxed_slice();
+        let at = block.as_mut_ptr() as usize;
+        self.more.push(block);
+        at
+    }
+}
+
+/// Reads a handle of so many bytes.
+///
+/// # Safety
+/// It stands there.
+#[inline(always)]
+pub unsafe fn read_handle(at: usize, bytes: usize) -> usize {
+    // SAFETY: the caller's.
+    unsafe { if bytes == 4 { (at as *const u32).read_unaligned() as usize } else { (at as *const usize).read_unaligned() } }
+}
+
+/// Writes a handle of so many bytes.
+///
+/// # Safety
+/// There is room for it.
+#[inline(always)]
+pub unsafe fn write_handle(at: usize, bytes: usize, handle: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        if bytes == 4 { (at as *mut u32).write_unaligned(handle as u32) } else { (at as *mut usize).write_unaligned(handle) }
+    }
+}
+
+/// Bytes of a handle (or attribute key) in an interface.
+#[inline(always)]
+pub fn handle_bytes(abi: phasecast_abi::Abi, kind: Kind) -> usize {
+    if kind == Kind::Keyval { 4 } else { abi.layout().handle_bytes_of(kind) }
+}
+
+impl Session {
+    /// The library's form of a handle of the program.
+    #[inline(always)]
+    pub fn down_handle(&mut self, kind: Kind, handle: usize) -> usize {
+        let bytes = handle_bytes(self.values.upper, kind);
+        let handle = if bytes == 4 { handle & 0xffff_ffff } else { handle };
+        if let Some(index) = self.objects.decode(kind, handle) {
+            return self.objects.get(kind, index).map_or(0, |object| object.lower);
+        }
+        if kind == Kind::Keyval {
+            return self.values.down(Domain::Keyval, handle as i32 as i64, self.library) as usize;
+        }
+        self.values.handle_down(kind, handle).unwrap_or(handle)
+    }
+
+    /// The program's form of a handle of the library; a new object if it is not known yet.
+    pub fn up_handle(&mut self, kind: Kind, handle: usize) -> (usize, Option<u32>) {
+        if let Some((_, number)) = self.replaying.take_if(|(wanted, _)| *wanted == kind) {
+            self.objects.set_lower(kind, number, handle);
+            return (self.objects.encode(kind, number), None);
+        }
+        if kind == Kind::Keyval {
+            let index = self.objects.add(kind, handle);
+            return (self.objects.encode(kind, index), Some(index));
+        }
+        if let Some(above) = self.values.handle_up(kind, handle) {
+            return (above, None);
+        }
+        if kind != Kind::Message
+            && let Some(index) = self.objects.by_lower(kind, handle)
+        {
+            if let Some(object) = self.objects.get_mut(kind, index) {
+                object.references += 1;
+            }
+            return (self.objects.encode(kind, index), None);
+        }
+        let index = self.objects.add(kind, handle);
+        (self.objects.encode(kind, index), Some(index))
+    }
+
+    /// How many elements an array argument has.
+    ///
+    /// # Safety
+    /// `args` are those of the procedure, as the program passed them.
+    pub unsafe fn length(&mut self, shape: &Shape, args: &[usize; MOST], length: Length) -> usize {
+        let int = |at: u8| args[usize::from(at)] as i32;
+        match length {
+            Length::One => 1,
+            Length::Param(at) if shape.procedure.params[usize::from(at)].passing != phasecast_abi::Passing::Value => {
+                // SAFETY: the caller's: a number that the library has written.
+                unsafe { *(args[usize::from(at)] as *const i32) }.max(0) as usize
+            }
+            Length::Param(at) => int(at).max(0) as usize,
+            Length::Triples(at) => 3 * int(at).max(0) as usize,
+            Length::Constant(_) => 0,
+            Length::Implied => {
+                let at = shape.procedure.param_index(Kind::Communicator);
+                let Some(handle) = at.map(|at| args[at]) else { return 0 };
+                match shape.procedure.class {
+                    Class::Collective { neighbourhood: true, .. } => {
+                        let lower = self.down_handle(Kind::Communicator, handle);
+                        comms::degree(self.library, lower)
+                    }
+                    _ => self.comm(handle).map_or(0, |comm| comm.peers.len()),
+                }
+            }
+        }
+    }
+
+    /// The library's form of argument `i`.
+    ///
+    /// # Safety
+    /// `args` are those of the procedure, as the program passed them.
+    #[inline(always)]
+    pub unsafe fn down_arg(&mut self, shape: &Shape, args: &[usize; MOST], i: usize, scratch: &mut Scratch) -> usize {
+        let given = args[i];
+        match shape.lanes[i] {
+            Lane::Same => given,
+            Lane::Handle(kind) => self.down_handle(kind, given),
+            lane => {
+                // SAFETY: the caller's.
+                unsafe { self.down_rare(shape, args, given, lane, scratch) }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Session::down_arg`].
+    unsafe fn down_rare(
+        &mut self, shape: &Shape, args: &[usize; MOST], given: usize, lane: Lane, scratch: &mut Scratch,
+    ) -> usize {
+        let (upper, lower) = (self.values.upper, self.values.lower);
+        match lane {
+            Lane::Same | Lane::Handle(_) => given,
+            Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,
+            Lane::Number(domain) => self.values.down(domain, i64::from(given as i32), self.library) as usize,
+            Lane::Address(domain) => self.values.address_down(domain, given),
+            Lane::HandleAt(kind, direction) => {
+                let (above, below) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
+                let at = scratch.take(below);
+                // SAFETY: the caller's: a handle stands there if it is read.
+                unsafe {
+                    if direction != Direction::Out {
+                        let handle = self.down_handle(kind, read_handle(given, above));
+                        write_handle(at, below, handle);
+                    }
+                }
+                if given == 0 { 0 } else { at }
+            }
+            Lane::Handles(kind, direction, length) => {
+                // SAFETY: the caller's.
+                let length = unsafe { self.length(shape, args, length) };
+                let (above, below) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
+                let at = scratch.take(length * below);
+                // An array that is not significant (at other ranks, in place) may be no address at all.
+                if direction != Direction::Out && given > 4096 && given < usize::MAX - 4096 {
+                    for i in 0..length {
+                        // SAFETY: the caller's: so many handles stand there.
+                        unsafe {
+                            let handle = self.down_handle(kind, read_handle(given + i * above, above));
+                            write_handle(at + i * below, below, handle);
+                        }
+                    }
+                }
+                at
+            }
+            Lane::Numbers(domain, length) => {
+                if given == 0 {
+                    return 0;
+                }
+                // SAFETY: the caller's.
+                let length = unsafe { self.length(shape, args, length) };
+                let at = scratch.take(length * 4);
+                for i in 0..length {
+                    // SAFETY: the caller's: so many numbers stand there.
+                    let value = unsafe { (given as *const i32).add(i).read_unaligned() };
+                    let value = match domain {
+                        Domain::Rank | Domain::Tag if value >= 0 => value,
+                        _ => self.values.down(domain, i64::from(value), self.library) as i32,
+                    };
+                    // SAFETY: there is room.
+                    unsafe { (at as *mut i32).add(i).write(value) };
+                }
+                at
+            }
+            Lane::StatusIn => {
+                let at = scratch.take(lower.layout().status.size);
+                // SAFETY: the caller's: a status stands there.
+                let status = unsafe { read_status(upper, given) };
+                // SAFETY: there is room.
+                unsafe { write_status(lower, at, &status) };
+                at
+            }
+            Lane::StatusOut if given == upper.layout().status_ignore => lower.layout().status_ignore,
+            Lane::StatusOut => scratch.take(lower.layout().status.size),
+            Lane::Text(_) => scratch.take(8200),
+            Lane::NumberAt(_) | Lane::NumbersAt(..) => given,
+        }
+    }
+
+    /// Brings a result up: what the library has written for argument `i` to where the program wants it. Yields the number
+    /// of a new object.
+    ///
+    /// # Safety
+    /// The call has succeeded with `below` in place of `args`.
+    pub unsafe fn up_arg(
+        &mut self, shape: &Shape, args: &[usize; MOST], below: &[usize; MOST], i: usize,
+    ) -> Option<(Kind, u32)> {
+        let (given, passed) = (args[i], below[i]);
+        let (upper, lower) = (self.values.upper, self.values.lower);
+        if given == 0 {
+            return None;
+        }
+        // SAFETY: the caller's, for all that is read and written here.
+        unsafe {
+            match shape.lanes[i] {
+                Lane::HandleAt(kind, Direction::Out) => {
+                    let handle = read_handle(passed, handle_bytes(lower, kind));
+                    let (above, new) = self.up_handle(kind, handle);
+                    write_handle(given, handle_bytes(upper, kind), above);
+                    return new.map(|index| (kind, index));
+                }
+                Lane::HandleAt(kind, Direction::InOut) => {
+                    let bytes = handle_bytes(upper, kind);
+                    let (before, after) =
+                        (read_handle(given, bytes), read_handle(passed, handle_bytes(lower, kind)));
+                    if after != self.down_handle(kind, before) {
+                        let null = self.up_null(kind, after);
+                        self.freed(kind, before);
+                        write_handle(given, bytes, null);
+                    }
+                }
+                Lane::Handles(kind, direction, length) if direction != Direction::In => {
+                    let length = self.length(shape, args, length);
+                    let (above, under) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
+                    for i in 0..length {
+                        let (handle, _) = self.up_handle(kind, read_handle(passed + i * under, under));
+                        write_handle(given + i * above, above, handle);
+                    }
+                }
+                Lane::NumberAt(domain) => {
+                    let at = given as *mut i32;
+                    let value = at.read_unaligned();
+                    if value < 0 || !matches!(domain, Domain::Rank | Domain::Undefined) {
+                        at.write_unaligned(self.values.up(domain, i64::from(value), self.library) as i32);
+                    }
+                }
+                Lane::NumbersAt(domain, length) => {
+                    for i in 0..self.length(shape, args, length) {
+                        let at = (given as *mut i32).add(i);
+                        let value = at.read_unaligned();
+                        if value < 0 {
+                            at.write_unaligned(self.values.up(domain, i64::from(value), self.library) as i32);
+                        }
+                    }
+                }
+                Lane::StatusOut if given != upper.layout().status_ignore => {
+                    let status = read_status(lower, passed);
+                    write_status(upper, given, &status);
+                }
+                Lane::Text(name) => {
+                    let most = phasecast_abi::constant(name).map_or(128, |c| match c.value(upper) {
+                        phasecast_abi::Value::Number(n) => n as usize,
+                        _ => 128,
+                    });
+                    let text = std::ffi::CStr::from_ptr(passed as *const libc::c_char).to_bytes();
+                    let length = text.len().min(most - 1);
+                    std::ptr::copy_nonoverlapping(text.as_ptr(), given as *mut u8, length);
+                    *((given + length) as *mut u8) = 0;
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The program's form of a null handle of the library.
+    pub fn up_null(&self, kind: Kind, lower: usize) -> usize {
+        if kind == Kind::Keyval {
+            return self.values.upper.layout().keyval_invalid as u32 as usize;
+        }
+        self.values.handle_up(kind, lower).unwrap_or(0)
+    }
+
+    /// The program's form of an error code.
+    pub fn up_error(&self, code: usize) -> usize {
+        if self.values.same() || code as i32 == 0 {
+            return code;
+        }
+        let neutral = self.values.lower.error_class_to_neutral(code as i32);
+        let above = self.values.upper.from_neutral(Domain::ErrorClass, neutral.into(), self.library);
+        above.unwrap_or(1) as usize
+    }
+}
+
+/// Reads a status.
+///
+/// # Safety
+/// One of this interface stands there.
+pub unsafe fn read_status(abi: phasecast_abi::Abi, at: usize) -> Status {
+    // SAFETY: the caller's.
+    let raw = unsafe { std::slice::from_raw_parts(at as *const u8, abi.layout().status.size) };
+    Status::read(abi, raw).unwrap_or_default()
+}
+
+/// Writes a status.
+///
+/// # Safety
+/// There is room for one of this interface.
+pub unsafe fn write_status(abi: phasecast_abi::Abi, at: usize, status: &Status) {
+    // SAFETY: the caller's.
+    let raw = unsafe { std::slice::from_raw_parts_mut(at as *mut u8, abi.layout().status.size) };
+    let _ = status.write(abi, raw);
+}
+
+/// All arguments of a call.
+#[inline(always)]
+pub fn arguments(call: &Call, count: usize) -> [usize; MOST] {
+    let mut args = [0; MOST];
+    for (i, arg) in args.iter_mut().enumerate().take(count) {
+        *arg = call.arg(i);
+    }
+    args
+}
+
+/// Passes a call on and takes note of what it made, changed or freed.
+///
+/// # Safety
+/// A call of the gate, of a procedure without a treatment of its own.
+pub unsafe fn forward(call: &mut Call) -> usize {
+    let mut s = session();
+    let shape = &s.shapes[call.index];
+    let args = arguments(call, shape.lanes.len());
+    drop(s);
+    // SAFETY: the caller's.
+    unsafe { forward_args(call.index, shape, &args) }
+}
+
+/// As [`forward`], with other arguments than the program's.
+///
+/// # Safety
+/// As for [`forward`].
+pub unsafe fn forward_args(index: usize, shape: &'static Shape, args: &[usize; MOST]) -> usize {
+    // SAFETY: the caller's.
+    unsafe { forward_with(index, shape, args, |_| {}) }
+}
+
+/// As [`forward_args`]; `adjust` changes what the library is given.
+///
+/// # Safety
+/// As for [`forward`].
+pub unsafe fn forward_with(
+    index: usize, shape: &'static Shape, args: &[usize; MOST], adjust: impl FnOnce(&mut [usize; MOST]),
+) -> usize {
+    let mut scratch = Scratch::new();
+    let mut below = [0; MOST];
+    let count = shape.lanes.len();
+    let mut s = session();
+    let Some(function) = s.library.function(index) else {
+        drop(s);
+        // SAFETY: the caller's.
+        return unsafe { crate::absent::call(index, shape, args) };
+    };
+    for i in 0..count {
+        // SAFETY: the caller's.
+        below[i] = unsafe { s.down_arg(shape, args, i, &mut scratch) };
+    }
+    drop(s);
+    adjust(&mut below);
+    // SAFETY: the caller's; the arguments are in the library's form.
+    let result = unsafe { invoke(function, &below[..count]) };
+    let mut s = session();
+    if result as i32 != 0 {
+        return s.up_error(result);
+    }
+    if shape.up {
+        for i in 0..count {
+            // SAFETY: the call has succeeded.
+            if let Some((kind, new)) = unsafe { s.up_arg(shape, args, &below, i) } {
+                // SAFETY: as above.
+                unsafe { crate::log::made(&mut s, shape, args, i, kind, new) };
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { crate::log::changed(&mut s, shape, args) };
+    result
+}

@@ -1,0 +1,127 @@
+//! The machine's MPI library, which the lower half loads at run time: which of them belongs to the launcher that started
+//! this process, and where its procedures are.
+use phasecast_abi::{Abi, PROCEDURES, Symbols, constant};
+use std::ffi::{CStr, CString};
+
+/// Why there is no MPI library.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// None of the names could be loaded.
+    #[error(
+        "no MPI library can be loaded for this launcher ({tried}): {reason}. Install the MPI that the launcher belongs to, or name its library in PHASECAST_MPI."
+    )]
+    NotFound {
+        /// Names that were tried.
+        tried: String,
+        /// What the dynamic linker said of the last.
+        reason: String,
+    },
+    /// It is not one that we know.
+    #[error("{0} is no MPI library that phasecast knows: it has the interface of neither Open MPI nor MPICH nor MPI 5.")]
+    Unknown(String),
+}
+
+/// A loaded MPI library.
+pub struct Library {
+    /// The interface that it speaks.
+    pub abi: Abi,
+    /// The name under which it was loaded.
+    pub name: String,
+    handle: usize,
+    functions: Vec<usize>,
+}
+
+impl Library {
+    /// Loads the library that belongs to the launcher of this process: the one that `PHASECAST_MPI` names; Open MPI's
+    /// where its launcher has set `OMPI_COMM_WORLD_RANK`; else one of MPICH's kin.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn load() -> Result<Library, LibraryError> {
+        let set = |name: &str| std::env::var_os(name).is_some();
+        let named = std::env::var("PHASECAST_MPI").ok();
+        let open_mpi = ["libmpi.so.40"].as_slice();
+        let mpich = ["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi_abi.so.1"].as_slice();
+        let candidates: Vec<String> = match named {
+            Some(name) => vec![name],
+            None if set("OMPI_COMM_WORLD_RANK") => open_mpi.iter().map(|&n| n.into()).collect(),
+            None if set("PMI_RANK") || set("PMI_FD") => mpich.iter().map(|&n| n.into()).collect(),
+            None => open_mpi.iter().chain(mpich).map(|&n| n.into()).collect(),
+        };
+        let mut reason = String::new();
+        for name in &candidates {
+            let Ok(text) = CString::new(name.as_str()) else { continue };
+            // SAFETY: a valid name; the constructors of an MPI library do no harm.
+            let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+            if handle.is_null() {
+                // SAFETY: dlerror returns a text or null.
+                let said = unsafe { libc::dlerror() };
+                if !said.is_null() {
+                    // SAFETY: as above.
+                    reason = unsafe { CStr::from_ptr(said) }.to_string_lossy().into_owned();
+                }
+                continue;
+            }
+            return Library::loaded(name, handle as usize);
+        }
+        Err(LibraryError::NotFound { tried: candidates.join(", "), reason })
+    }
+
+    fn loaded(name: &str, handle: usize) -> Result<Library, LibraryError> {
+        let exists = |symbol: &str| find(handle, symbol).is_some();
+        let abi = Abi::of_library(name)
+            .or_else(|| Abi::of_symbols(exists))
+            .ok_or_else(|| LibraryError::Unknown(name.to_owned()))?;
+        let functions = PROCEDURES.iter().map(|p| find(handle, &format!("P{}", p.name)).unwrap_or(0)).collect();
+        Ok(Library { abi, name: name.to_owned(), handle, functions })
+    }
+
+    /// Address of the procedure with this index in the table; none if the library lacks it.
+    #[inline(always)]
+    pub fn function(&self, index: usize) -> Option<usize> {
+        self.functions.get(index).copied().filter(|&address| address != 0)
+    }
+
+    /// The bits of a predefined handle or other constant.
+    pub fn constant(&self, name: &str) -> Option<usize> {
+        use phasecast_abi::Value;
+        match constant(name)?.value(self.abi) {
+            Value::Absent => None,
+            Value::Number(number) => Some(number as usize),
+            Value::Symbol(symbol) => self.address(symbol),
+            Value::Variable(symbol) => self.variable(symbol),
+        }
+    }
+
+    /// The library's version in one line.
+    pub fn version(&self) -> String {
+        let mut text = vec![0u8; 8192 + 1];
+        let mut length = 0i32;
+        let index = crate::calls::index("MPI_Get_library_version");
+        if let Some(function) = self.function(index) {
+            // SAFETY: the text is as long as the longest that an interface allows.
+            unsafe { crate::calls::call(function, &[text.as_mut_ptr() as usize, &raw mut length as usize]) };
+        }
+        let text = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy).unwrap_or_default();
+        let first = text.lines().next().unwrap_or_default();
+        first.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Symbols for Library {
+    fn address(&self, symbol: &str) -> Option<usize> {
+        find(self.handle, symbol)
+    }
+
+    fn variable(&self, symbol: &str) -> Option<usize> {
+        // SAFETY: a variable of the library that holds a pointer.
+        find(self.handle, symbol).map(|at| unsafe { *(at as *const usize) })
+    }
+}
+
+fn find(handle: usize, symbol: &str) -> Option<usize> {
+    let name = CString::new(symbol).ok()?;
+    // SAFETY: a handle of dlopen and a valid name.
+    let found = unsafe { libc::dlsym(handle as *mut libc::c_void, name.as_ptr()) };
+    (!found.is_null()).then_some(found as usize)
+}

@@ -1,0 +1,238 @@
+//! The program's MPI from its first call to its last: `MPI_Init`, `MPI_Finalize`, and the clock.
+use crate::calls::{call_double, lower};
+use crate::library::Library;
+use crate::session::{Call, Hooks, Session, dispatch, install, session};
+use crate::upper::Upper;
+use phasecast_abi::{Domain, Kind};
+use std::sync::OnceLock;
+
+static HOST: OnceLock<(Library, Hooks)> = OnceLock::new();
+
+/// Sets the library and the host's part, before the program starts.
+pub fn prepare(library: Library, hooks: Hooks) -> &'static Library {
+    &HOST.get_or_init(|| (library, hooks)).0
+}
+
+/// The library and the host's part.
+///
+/// # Panics
+/// Before [`prepare`].
+pub fn host() -> (&'static Library, Hooks) {
+    match HOST.get() {
+        Some((library, hooks)) => (library, *hooks),
+        None => panic!("the host prepares MPI before it runs a program"),
+    }
+}
+
+/// The program's first call: now its libraries are there to be looked at.
+///
+/// # Safety
+/// As for [`dispatch`].
+pub unsafe fn before_session(call: &mut Call) -> usize {
+    let (library, hooks) = host();
+    let Some(program) = Upper::find(hooks.within) else {
+        eprintln!(
+            "phasecast host: the program has no MPI library of Open MPI's, MPICH's or MPI 5's interface as a shared object. Link it dynamically."
+        );
+        std::process::exit(1);
+    };
+    let mut session = Session::new(library, program, hooks);
+    // The host says where to stop once there is an event.
+    session.next_stop = 0;
+    
+    install(session);
+    // SAFETY: the caller's.
+    unsafe { dispatch(call.frame, call.index) }
+}
+
+/// Initialises the library with a level of thread support in neutral form; yields the level given and this process's
+/// rank and number of ranks.
+///
+/// # Errors
+/// If it fails, or if the launcher says that there are more ranks than the library sees.
+pub fn start_library(library: &Library, level: i32) -> Result<(i32, (i32, i32)), String> {
+    let below = library.abi.from_neutral(Domain::ThreadLevel, level.into(), library).unwrap_or(0) as usize;
+    let mut provided = 0i32;
+    // Threads of the library must not get the program's signals.
+    // SAFETY: sets of signals of this thread.
+    let rc = unsafe {
+        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+        let rc = lower!(library, MPI_Init_thread(0, 0, below, &raw mut provided));
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        rc
+    };
+    if rc != 0 {
+        return Err(format!("MPI_Init_thread of {} failed with {rc}", library.name));
+    }
+    let world = library.constant("MPI_COMM_WORLD").unwrap_or(0);
+    let (mut rank, mut size) = (0i32, 0i32);
+    lower!(library, MPI_Comm_rank(world, &raw mut rank));
+    lower!(library, MPI_Comm_size(world, &raw mut size));
+    let told = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse::<i32>().ok());
+    if let Some(told) = told.filter(|&told| told != size) {
+        return Err(format!(
+            "the launcher started {told} ranks, but {} sees {size}: it does not belong to this launcher. Name the right library in PHASECAST_MPI.",
+            library.name
+        ));
+    }
+    let given = library.abi.to_neutral(Domain::ThreadLevel, provided.into(), library).unwrap_or(0);
+    Ok((given as i32, (rank, size)))
+}
+
+/// Ends the library's use after a replay.
+pub fn finish_library(library: &Library) {
+    lower!(library, MPI_Finalize());
+}
+
+impl Session {
+    /// Takes note of the initialised library.
+    pub fn started(&mut self, level: i32, place: (i32, i32)) {
+        let library = self.library;
+        self.place = place;
+        self.thread_level = Some(level);
+        let most = library.abi.layout().thread_levels[3];
+        self.multiple = self.values.lower.from_neutral(Domain::ThreadLevel, level.into(), library) == Some(most.into());
+        if self.traffic.sent.is_empty() {
+            self.traffic.sent = vec![0; place.1 as usize];
+            self.traffic.received = vec![0; place.1 as usize];
+        }
+        let (world, own) = (library.constant("MPI_COMM_WORLD"), library.constant("MPI_COMM_SELF"));
+        lower!(library, MPI_Comm_dup(world.unwrap_or(0), &raw mut self.private));
+        lower!(library, MPI_Comm_dup(own.unwrap_or(0), &raw mut self.private_self));
+        let mask = library.abi.layout().handle_mask as usize;
+        (self.private, self.private_self) = (self.private & mask, self.private_self & mask);
+    }
+}
+
+/// `MPI_Init` and `MPI_Init_thread`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn init(call: &mut Call) -> usize {
+    let s = session();
+    let threads = s.shapes[call.index].procedure.params.len() == 4;
+    let required = if threads { call.arg(2) as i32 } else { s.values.upper.layout().thread_levels[0] };
+    let level = s.values.upper.to_neutral(Domain::ThreadLevel, required.into(), s.library).unwrap_or(0) as i32;
+    let library = s.library;
+    drop(s);
+    match start_library(library, level) {
+        Ok((given, place)) => {
+            let mut s = session();
+            s.started(given, place);
+            s.first_comms();
+            if threads {
+                let above = s.values.upper.from_neutral(Domain::ThreadLevel, given.into(), library).unwrap_or(0);
+                // SAFETY: the caller's: where the level goes.
+                unsafe { *(call.arg(3) as *mut i32) = above as i32 };
+            }
+            0
+        }
+        Err(reason) => {
+            eprintln!("phasecast host: {reason}");
+            std::process::exit(1);
+        }
+    }
+}
+
+/// `MPI_Finalize`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn finalize(_: &mut Call) -> usize {
+    let hooks = session().hooks;
+    (hooks.finalize)();
+    let mut s = session();
+    s.finalized = true;
+    let library = s.library;
+    let (mut private, mut own) = (s.private, s.private_self);
+    drop(s);
+    lower!(library, MPI_Comm_free(&raw mut private));
+    lower!(library, MPI_Comm_free(&raw mut own));
+    lower!(library, MPI_Finalize()) as u32 as usize
+}
+
+/// `MPI_Initialized`, `MPI_Finalized` and `MPI_Query_thread`: answered for the program, which knows nothing of restarts.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn ask(call: &mut Call) -> usize {
+    let s = session();
+    let name = s.shapes[call.index].procedure.name;
+    let value = match name {
+        "MPI_Initialized" => i32::from(s.thread_level.is_some()),
+        "MPI_Finalized" => i32::from(s.finalized),
+        _ => {
+            let level = s.thread_level.unwrap_or(0);
+            s.values.upper.from_neutral(Domain::ThreadLevel, level.into(), s.library).unwrap_or(0) as i32
+        }
+    };
+    // SAFETY: the caller's: where the answer goes.
+    unsafe { *(call.arg(0) as *mut i32) = value };
+    0
+}
+
+/// `MPI_Wtime` and `MPI_Wtick`, whose result travels as its bits.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn clock(call: &mut Call) -> usize {
+    let s = session();
+    let Some(function) = s.library.function(call.index) else { return 0 };
+    let wtime = s.shapes[call.index].procedure.name == "MPI_Wtime";
+    let offset = if wtime { s.clock_offset } else { 0.0 };
+    drop(s);
+    // SAFETY: a procedure that returns a double.
+    let bits = unsafe { call_double(function) } as u64;
+    (f64::from_bits(bits) + offset).to_bits() as usize
+}
+
+/// The library's clock, in seconds.
+pub fn wtime(library: &Library) -> f64 {
+    let function = library.function(crate::calls::index("MPI_Wtime"));
+    // SAFETY: a procedure that returns a double.
+    function.map_or(0.0, |function| f64::from_bits(unsafe { call_double(function) } as u64))
+}
+
+/// `MPI_Pcontrol`: nothing here listens.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn nothing(_: &mut Call) -> usize {
+    0
+}
+
+/// `MPI_Comm_idup` and its kin: made at once, with a request that is done. (The new communicator would otherwise have to
+/// be made again at a restart by ranks some of which wait for it.)
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn idup(call: &mut Call) -> usize {
+    let s = session();
+    let shape = &s.shapes[call.index];
+    let args = crate::forward::arguments(call, shape.lanes.len());
+    let with_info = shape.procedure.params.len() == 4;
+    let name = if with_info { "MPI_Comm_dup_with_info" } else { "MPI_Comm_dup" };
+    let index = crate::calls::index(name);
+    let blocking = &s.shapes[index];
+    drop(s);
+    // SAFETY: the caller's: the first arguments are those of the blocking procedure.
+    let result = unsafe { crate::forward::forward_args(index, blocking, &args) };
+    if result as i32 == 0 {
+        let mut s = session();
+        let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+        let number = s.objects.add(Kind::Request, null);
+        let stage = crate::requests::Stage::Done(crate::point::empty_status());
+        s.put_receive(number, call.index, args, 0, stage);
+        if let Some(request) = s.requests.get_mut(number) {
+            (request.what, request.counts) = (crate::requests::What::NewComm, false);
+        }
+        let handle = s.objects.encode(Kind::Request, number);
+        let bytes = crate::forward::handle_bytes(s.values.upper, Kind::Request);
+        // SAFETY: the caller's: where the request goes.
+        unsafe { crate::forward::write_handle(args[shape.lanes.len() - 1], bytes, handle) };
+        s.event();
+    }
+    result
+}

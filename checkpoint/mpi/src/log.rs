@@ -1,0 +1,378 @@
+//! The log of objects: which calls made the objects that the program has, and what it set on them, with all that these
+//! calls were given. After a restart the calls are made again, in the same order, through the same translation.
+//!
+//! A record goes as soon as nothing needs its object any more. Communicators are an exception: all ranks must make them
+//! again together, so their records stay until the ranks agree, at a cut, that none needs them ([`Log::keep_comms`]).
+use crate::calls::MOST;
+use crate::forward::{handle_bytes, read_handle};
+use crate::objects::slot;
+use crate::session::Session;
+use crate::shape::{Lane, Shape};
+use phasecast_abi::{CType, Class, Direction, Kind, Length, Passing};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An argument of a recorded call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Argument {
+    /// By value, or an address that is no memory to be read (a callback, a constant, a window's memory).
+    Word(usize),
+    /// What it points at.
+    Bytes(Vec<u8>),
+    /// Somewhere to write to.
+    Room(usize),
+}
+
+/// A recorded call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Name of the procedure.
+    pub procedure: String,
+    /// Its arguments, in the program's form.
+    pub arguments: Vec<Argument>,
+    /// The object that it made: argument, slot of its kind, number.
+    pub made: Option<(u8, u8, u32)>,
+    /// The program's handle of the object that it changed, with the slot of its kind.
+    pub changed: Option<(u8, u64)>,
+    /// What it changed of the object: a later change of the same replaces it.
+    pub key: u64,
+    /// Objects that it needs: slot of the kind, number.
+    pub needs: Vec<(u8, u32)>,
+    /// The number that all members of a communicator agree on; 0 for other objects.
+    pub comm: u64,
+}
+
+/// The log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Log {
+    /// The records by their number.
+    pub records: BTreeMap<u64, Record>,
+    next: u64,
+}
+
+/// Kinds whose objects are made again after a restart.
+fn lasting(kind: Kind) -> bool {
+    !matches!(kind, Kind::Request | Kind::Message)
+}
+
+/// Takes note of an object that a call has made.
+///
+/// # Safety
+/// The call has succeeded with these arguments of the program.
+pub unsafe fn made(
+    s: &mut Session, shape: &'static Shape, args: &[usize; MOST], at: usize, kind: Kind, new: u32,
+) {
+    if !lasting(kind) {
+        return;
+    }
+    if kind == Kind::Communicator {
+        comm_made(s, shape, args, at);
+    }
+    // SAFETY: the caller's.
+    let mut record = unsafe { record(s, shape, args) };
+    record.made = Some((at as u8, slot(kind) as u8, new));
+    let above = s.objects.encode(kind, new);
+    if kind == Kind::Communicator {
+        record.comm = s.comms.get(&above).map_or(0, |comm| comm.number);
+    }
+    let number = s.log_add(record);
+    if let Some(object) = s.objects.get_mut(kind, new) {
+        object.record = Some(number);
+    }
+}
+
+fn comm_made(s: &mut Session, shape: &Shape, args: &[usize; MOST], at: usize) {
+    let above = {
+        let bytes = handle_bytes(s.values.upper, Kind::Communicator);
+        // SAFETY: the program's variable, to which the new handle was written.
+        unsafe { read_handle(args[at], bytes) }
+    };
+    let (parent, collective) = match shape.procedure.class {
+        Class::CommConstructor { parent, .. } => (parent, shape.procedure.name != "MPI_Comm_create_group"),
+        _ => (None, false),
+    };
+    let mask = s.values.upper.layout().handle_mask as usize;
+    let tag = shape.procedure.param_index(Kind::Tag).map_or(0, |at| args[at] as i32);
+    s.new_comm(above, parent.map(|at| args[usize::from(at)] & mask), collective, tag);
+}
+
+/// Takes note of what a call has changed, if that lasts.
+///
+/// # Safety
+/// As for [`made`].
+pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOST]) {
+    if s.restoring {
+        return;
+    }
+    let name = shape.procedure.name;
+    let Some(change) = change_of(name) else { return };
+    let Some((at, kind)) = shape.lanes.iter().enumerate().find_map(|(at, lane)| match lane {
+        Lane::Handle(kind) if *kind != Kind::Keyval => Some((at, *kind)),
+        Lane::HandleAt(kind, _) => Some((at, *kind)),
+        _ => None,
+    }) else {
+        return;
+    };
+    let bytes = handle_bytes(s.values.upper, kind);
+    let handle = match shape.lanes[at] {
+        // SAFETY: the caller's: the handle that was given.
+        Lane::HandleAt(..) => unsafe { read_handle(args[at], bytes) },
+        _ if bytes == 4 => args[at] & 0xffff_ffff,
+        _ => args[at],
+    };
+    let changed = (slot(kind) as u8, handle as u64);
+    let key = match change {
+        Change::Whole(what) => hash(what.as_bytes()),
+        Change::Keyed(what) => hash(what.as_bytes()) ^ hash(&(args[at + 1] as u32).to_ne_bytes()),
+        // SAFETY: the caller's: a text.
+        Change::Named(what) => hash(what.as_bytes()) ^ unsafe {
+            hash(std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char).to_bytes())
+        },
+    };
+    s.log_remove_where(|record| record.changed == Some(changed) && record.key == key);
+    if name.contains("delete") && kind != Kind::Info || name == "MPI_Attr_delete" {
+        return;
+    }
+    // SAFETY: the caller's.
+    let mut record = unsafe { record(s, shape, args) };
+    (record.changed, record.key) = (Some(changed), key);
+    s.log_add(record);
+}
+
+/// What of an object a procedure changes.
+enum Change {
+    /// One thing.
+    Whole(&'static str),
+    /// The entry of the key that follows the object.
+    Keyed(&'static str),
+    /// The entry of the name that follows the object.
+    Named(&'static str),
+}
+
+fn change_of(name: &'static str) -> Option<Change> {
+    let tail = name.strip_prefix("MPI_")?;
+    Some(match tail {
+        "Attr_put" | "Attr_delete" => Change::Keyed("attribute"),
+        "Info_set" | "Info_delete" => Change::Named("entry"),
+        "Type_commit" | "Errhandler_set" => Change::Whole(tail),
+        _ if tail.ends_with("_set_attr") || tail.ends_with("_delete_attr") => Change::Keyed("attribute"),
+        _ if tail.starts_with("T_") || tail.starts_with("Status_") || tail.starts_with("Abi_") => return None,
+        _ if tail.contains("_set_") => Change::Whole(tail),
+        _ => return None,
+    })
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// Copies what a call was given.
+///
+/// # Safety
+/// The call has succeeded with these arguments.
+unsafe fn record(s: &mut Session, shape: &'static Shape, args: &[usize; MOST]) -> Record {
+    let mut arguments = Vec::with_capacity(shape.lanes.len());
+    let mut needs = Vec::new();
+    for (i, param) in shape.procedure.params.iter().enumerate() {
+        let given = args[i];
+        if param.kind != Kind::Keyval || param.passing == Passing::Value {
+            if let Lane::Handle(kind) = shape.lanes[i]
+                && let Some(number) = s.decode(kind, given)
+            {
+                needs.push((slot(kind) as u8, number));
+            }
+        }
+        // SAFETY: the caller's.
+        arguments.push(unsafe { argument(s, shape, args, i, &mut needs) });
+    }
+    Record {
+        procedure: shape.procedure.name.to_owned(),
+        arguments,
+        made: None,
+        changed: None,
+        key: 0,
+        needs,
+        comm: 0,
+    }
+}
+
+/// # Safety
+/// As for [`record`].
+unsafe fn argument(
+    s: &mut Session, shape: &'static Shape, args: &[usize; MOST], i: usize, needs: &mut Vec<(u8, u32)>,
+) -> Argument {
+    let param = &shape.procedure.params[i];
+    let given = args[i];
+    let by_value = param.passing == Passing::Value;
+    let constant = s.values.address_is_constant(given);
+    if by_value || constant || given < 4096 || matches!(param.ctype, CType::Function | CType::Void) {
+        return Argument::Word(given);
+    }
+    let kind = match shape.lanes[i] {
+        Lane::HandleAt(kind, _) | Lane::Handles(kind, ..) => Some(kind),
+        _ => None,
+    };
+    let size = match param.ctype {
+        CType::Char => 1,
+        CType::Int | CType::Fint => 4,
+        CType::Handle => handle_bytes(s.values.upper, kind.unwrap_or(Kind::Communicator)),
+        CType::Status => s.values.upper.layout().status.size,
+        _ => 8,
+    };
+    if param.direction == Direction::Out {
+        return Argument::Room(size.max(8) * 64);
+    }
+    // SAFETY: the caller's: what the procedure has read.
+    unsafe {
+        if param.ctype == CType::Char && !matches!(param.length, Length::Param(_)) {
+            return Argument::Bytes(std::ffi::CStr::from_ptr(given as *const libc::c_char).to_bytes_with_nul().to_vec());
+        }
+        let count = elements(s, shape, args, i);
+        let bytes = std::slice::from_raw_parts(given as *const u8, count * size).to_vec();
+        if let Some(kind) = kind {
+            for j in 0..count {
+                if let Some(number) = s.decode(kind, read_handle(given + j * size, size)) {
+                    needs.push((slot(kind) as u8, number));
+                }
+            }
+        }
+        Argument::Bytes(bytes)
+    }
+}
+
+/// Elements of an array that is read; where the table of procedures does not say, by what the standard says.
+///
+/// # Safety
+/// As for [`record`].
+unsafe fn elements(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], i: usize) -> usize {
+    let param = &shape.procedure.params[i];
+    let ints = |at: usize, count: usize| -> usize {
+        // SAFETY: the caller's: so many numbers stand there.
+        (0..count).map(|j| unsafe { (args[at] as *const i32).add(j).read_unaligned() }.max(0) as usize).sum()
+    };
+    match (shape.procedure.name, param.name) {
+        ("MPI_Dist_graph_create", "destinations" | "weights") => ints(3, args[1] as i32 as usize),
+        ("MPI_Dist_graph_create_adjacent", "sourceweights") => args[1] as i32 as usize,
+        ("MPI_Dist_graph_create_adjacent", "destweights") => args[4] as i32 as usize,
+        ("MPI_Graph_create", "edges") => {
+            let nodes = args[1] as i32 as usize;
+            // SAFETY: the caller's: the last of so many numbers.
+            if nodes == 0 { 0 } else { unsafe { (args[2] as *const i32).add(nodes - 1).read_unaligned() as usize } }
+        }
+        ("MPI_Cart_sub", _) => {
+            let lower = s.down_handle(Kind::Communicator, args[0]);
+            crate::comms::degree(s.library, lower) / 2
+        }
+        // SAFETY: the caller's.
+        _ => unsafe { s.length(shape, args, param.length) },
+    }
+}
+
+impl Session {
+    /// The number of the object that a handle stands for.
+    pub fn decode(&self, kind: Kind, handle: usize) -> Option<u32> {
+        let bytes = handle_bytes(self.values.upper, kind);
+        self.objects.decode(kind, if bytes == 4 { handle & 0xffff_ffff } else { handle })
+    }
+
+    /// Adds a record and returns its number.
+    pub fn log_add(&mut self, record: Record) -> u64 {
+        for &(kind, number) in &record.needs {
+            if let Some(object) = self.objects.get_mut(crate::objects::KINDS[usize::from(kind)], number) {
+                object.users += 1;
+            }
+        }
+        let number = self.log.next;
+        self.log.next += 1;
+        self.log.records.insert(number, record);
+        number
+    }
+
+    fn log_remove_where(&mut self, which: impl Fn(&Record) -> bool) {
+        let found: Vec<u64> = self.log.records.iter().rev().filter(|(_, r)| which(r)).map(|(&n, _)| n).collect();
+        found.into_iter().for_each(|number| self.log_remove(number));
+    }
+
+    fn log_remove(&mut self, number: u64) {
+        let Some(record) = self.log.records.remove(&number) else { return };
+        for (kind, index) in record.needs {
+            self.unused(crate::objects::KINDS[usize::from(kind)], index);
+        }
+    }
+
+    /// One user less of an object.
+    pub fn unused(&mut self, kind: Kind, index: u32) {
+        let Some(object) = self.objects.get_mut(kind, index) else { return };
+        object.users = object.users.saturating_sub(1);
+        if object.users == 0 && object.references == 0 {
+            self.drop_object(kind, index);
+        }
+    }
+
+    /// The program has freed a handle.
+    pub fn freed(&mut self, kind: Kind, handle: usize) {
+        let Some(index) = self.decode(kind, handle) else { return };
+        let Some(object) = self.objects.get_mut(kind, index) else { return };
+        object.references = object.references.saturating_sub(1);
+        let (references, users, lower) = (object.references, object.users, object.lower);
+        if references > 0 {
+            return;
+        }
+        self.objects.forget_lower(kind, lower);
+        let changed = (slot(kind) as u8, handle as u64);
+        if self.log.records.values().any(|r| r.changed == Some(changed)) {
+            self.log_remove_where(|r| r.changed == Some(changed) && r.made.is_none());
+        }
+        if kind == Kind::Communicator {
+            self.forget_comm(handle);
+        } else if users == 0 {
+            self.drop_object(kind, index);
+        }
+    }
+
+    fn drop_object(&mut self, kind: Kind, index: u32) {
+        let Some(object) = self.objects.get(kind, index) else { return };
+        if kind == Kind::Communicator && object.record.is_some_and(|n| self.log.records.contains_key(&n)) {
+            return;
+        }
+        if let Some(record) = object.record {
+            self.log_remove(record);
+        }
+        self.objects.release(kind, index);
+    }
+
+    /// Numbers of the communicators that this rank needs: those in use, and those that these were made from.
+    pub fn needed_comms(&self) -> BTreeSet<u64> {
+        let mut needed = BTreeSet::new();
+        for record in self.log.records.values().rev() {
+            let Some((_, kind, index)) = record.made else { continue };
+            if record.comm == 0 {
+                continue;
+            }
+            let object = self.objects.get(crate::objects::KINDS[usize::from(kind)], index);
+            if object.is_some_and(|o| o.references > 0 || o.users > 0) {
+                needed.insert(record.comm);
+            }
+        }
+        needed
+    }
+
+    /// Removes the records of communicators that no rank needs.
+    pub fn keep_comms(&mut self, needed: &BTreeSet<u64>) {
+        let gone: Vec<u64> = self
+            .log
+            .records
+            .iter()
+            .rev()
+            .filter(|(_, r)| r.comm != 0 && !needed.contains(&r.comm))
+            .map(|(&number, _)| number)
+            .collect();
+        for number in gone {
+            let made = self.log.records.get(&number).and_then(|r| r.made);
+            self.log_remove(number);
+            if let Some((_, kind, index)) = made {
+                self.objects.release(crate::objects::KINDS[usize::from(kind)], index);
+            }
+        }
+    }
+}

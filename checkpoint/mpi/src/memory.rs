@@ -1,0 +1,178 @@
+//! Memory that MPI lends to a program. It must be the program's own, so that an image has it: it is taken from the upper
+//! half's range.
+use crate::forward::{arguments, forward_args, forward_with, read_handle};
+use crate::session::{Call, Session, session};
+use phasecast_abi::Kind;
+use phasecast_process::space;
+use serde::{Deserialize, Serialize};
+
+const PAGE: usize = 4096;
+
+/// Memory that was lent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lent {
+    blocks: Vec<(usize, usize)>,
+    /// Memory of windows, by the program's handle.
+    windows: Vec<(usize, usize)>,
+    /// The page with values of predefined attributes, and how much of it is used.
+    values: Option<(usize, usize)>,
+    /// Values that were copied: the library's address, ours.
+    copies: Vec<(usize, usize)>,
+    /// The buffer that is attached for buffered sends: address and size.
+    pub attached: Option<(usize, usize)>,
+}
+
+impl Lent {
+    fn allocate(&mut self, size: usize) -> Option<usize> {
+        let length = size.max(1).next_multiple_of(PAGE);
+        let at = space::lend(None, length).ok()?;
+        self.blocks.push((at, length));
+        Some(at)
+    }
+
+    /// Forgets which values have been copied: the library has others now.
+    pub fn forget_values(&mut self) {
+        self.copies.clear();
+    }
+
+    fn free(&mut self, at: usize) -> bool {
+        let Some(found) = self.blocks.iter().position(|block| block.0 == at) else { return false };
+        let (at, length) = self.blocks.swap_remove(found);
+        space::take_back(at, length);
+        true
+    }
+}
+
+fn no_memory(s: &Session) -> usize {
+    s.values.above("MPI_ERR_NO_MEM").unwrap_or(34)
+}
+
+/// `MPI_Alloc_mem`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn allocate(call: &mut Call) -> usize {
+    let mut s = session();
+    let Some(at) = s.memory.allocate(call.arg(0)) else { return no_memory(&s) };
+    // SAFETY: the caller's: where the address goes.
+    unsafe { *(call.arg(2) as *mut usize) = at };
+    0
+}
+
+/// `MPI_Free_mem`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn free(call: &mut Call) -> usize {
+    let mut s = session();
+    if s.memory.free(call.arg(0)) { 0 } else { s.values.above("MPI_ERR_BASE").unwrap_or(46) }
+}
+
+/// `MPI_Win_allocate`: memory of ours, and a window on it.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn window(call: &mut Call) -> usize {
+    let mut s = session();
+    let args = arguments(call, 6);
+    let Some(base) = s.memory.allocate(args[0]) else { return no_memory(&s) };
+    let large = s.shapes[call.index].procedure.name.ends_with("_c");
+    let index = crate::calls::index(if large { "MPI_Win_create_c" } else { "MPI_Win_create" });
+    let shape = &s.shapes[index];
+    drop(s);
+    let mut create = [0; crate::calls::MOST];
+    create[..6].copy_from_slice(&[base, args[0], args[1], args[2], args[3], args[5]]);
+    // SAFETY: the arguments of MPI_Win_create.
+    let result = unsafe { forward_args(index, shape, &create) };
+    let mut s = session();
+    if result as i32 != 0 {
+        s.memory.free(base);
+        return result;
+    }
+    // SAFETY: the caller's: where the address goes, and the new window.
+    unsafe {
+        *(args[4] as *mut usize) = base;
+        let handle = read_handle(args[5], crate::forward::handle_bytes(s.values.upper, Kind::Window));
+        s.memory.windows.push((handle, base));
+    }
+    s.event();
+    0
+}
+
+/// `MPI_Win_free`, with the memory that came with the window.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn free_window(call: &mut Call) -> usize {
+    let s = session();
+    let bytes = crate::forward::handle_bytes(s.values.upper, Kind::Window);
+    // SAFETY: the caller's: a window.
+    let handle = unsafe { read_handle(call.arg(0), bytes) };
+    drop(s);
+    // SAFETY: the caller's.
+    let result = unsafe { crate::forward::forward(call) };
+    if result as i32 == 0 {
+        let mut s = session();
+        if let Some(at) = s.memory.windows.iter().position(|(window, _)| *window == handle) {
+            let (_, base) = s.memory.windows.swap_remove(at);
+            s.memory.free(base);
+        }
+        s.event();
+    }
+    result
+}
+
+/// `MPI_Buffer_attach` and `MPI_Buffer_detach`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn buffer(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    let result = unsafe { crate::forward::forward(call) };
+    if result as i32 == 0 {
+        let mut s = session();
+        let attach = s.shapes[call.index].procedure.name.contains("attach");
+        s.memory.attached = attach.then(|| (call.arg(0), call.arg(1)));
+    }
+    result
+}
+
+/// Asks for an attribute: values of predefined ones lie in the library's memory, the program gets a copy.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn attribute(call: &mut Call) -> usize {
+    let s = session();
+    let shape = &s.shapes[call.index];
+    let args = arguments(call, 4);
+    drop(s);
+    // SAFETY: the caller's.
+    let result = unsafe { forward_with(call.index, shape, &args, |_| {}) };
+    let mut s = session();
+    // SAFETY: the caller's: the flag and the value.
+    unsafe {
+        let found = result as i32 == 0 && *(args[3] as *const i32) != 0;
+        let value = args[2] as *mut usize;
+        if !found || s.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
+            return result;
+        }
+        if let Some((_, copy)) = s.memory.copies.iter().find(|(from, _)| from == &*value) {
+            *(*copy as *mut u64) = *(*value as *const u64);
+            *value = *copy;
+            return result;
+        }
+        let (page, used) = match s.memory.values {
+            Some((page, used)) if used + 8 <= PAGE => (page, used),
+            _ => match s.memory.allocate(PAGE) {
+                Some(page) => (page, 0),
+                None => return result,
+            },
+        };
+        let copy = (page + used) as *mut u64;
+        copy.write(*(*value as *const u64));
+        let from = std::mem::replace(&mut *value, copy as usize);
+        s.memory.copies.push((from, copy as usize));
+        s.memory.values = Some((page, used + 8));
+    }
+    result
+}

@@ -1,0 +1,280 @@
+//! Virtual handles. A handle that the program holds and that is not predefined is a number of ours in the shape of its
+//! interface; what it stands for below can be another object after each restart.
+//!
+//! With Open MPI's interface a handle is the address of an object, and the Fortran part of the program's own (idle)
+//! library reads the object's Fortran handle out of it, at an offset that depends on the version. So the objects are
+//! real memory in the upper half, filled with that one number from end to end.
+use phasecast_abi::{Abi, Kind};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Kinds of objects, in the order of [`slot`].
+pub const KINDS: [Kind; 13] = [
+    Kind::Communicator,
+    Kind::Group,
+    Kind::Datatype,
+    Kind::File,
+    Kind::Errhandler,
+    Kind::Operation,
+    Kind::Info,
+    Kind::Window,
+    Kind::Keyval,
+    Kind::Message,
+    Kind::Request,
+    Kind::Session,
+    Kind::Partition,
+];
+
+/// Place of a kind in tables by kind; also MPICH's code of the kind in a handle, less one, where it has one.
+#[inline(always)]
+pub fn slot(kind: Kind) -> usize {
+    match kind {
+        Kind::Communicator => 0,
+        Kind::Group => 1,
+        Kind::Datatype => 2,
+        Kind::File => 3,
+        Kind::Errhandler => 4,
+        Kind::Operation => 5,
+        Kind::Info => 6,
+        Kind::Window => 7,
+        Kind::Keyval => 8,
+        Kind::Message => 9,
+        Kind::Request => 10,
+        Kind::Session => 11,
+        _ => 12,
+    }
+}
+
+/// Where the objects of Open MPI's interface lie: in the upper half's range, between its heap, which grows from
+/// the bottom, and its mappings, which come from the top.
+pub const ARENA: usize = 0x2100_0000_0000;
+/// Bytes for all objects of one kind.
+const ARENA_STEP: usize = 1 << 29;
+/// Bytes of an object: more than any version of Open MPI looks at.
+const OBJECT: usize = 512;
+/// Bytes of all arenas together.
+pub const ARENA_SIZE: usize = ARENA_STEP * KINDS.len();
+/// The first Fortran handle of an object that is not predefined.
+const FORTRAN: usize = 4096;
+
+/// An object behind a virtual handle.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Object {
+    /// The library's handle, in this process.
+    #[serde(skip)]
+    pub lower: usize,
+    /// Handles that the program has to free.
+    pub references: u32,
+    /// Records of the log and requests that need it.
+    pub users: u32,
+    /// The record of the log that makes it.
+    pub record: Option<u64>,
+}
+
+/// All virtual objects.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Objects {
+    abi: u8,
+    tables: Vec<Vec<Object>>,
+    free: Vec<Vec<u32>>,
+    #[serde(skip)]
+    by_lower: HashMap<(Kind, usize), u32>,
+    /// Objects of each kind whose memory has been filled.
+    filled: Vec<u32>,
+}
+
+impl Objects {
+    /// No objects yet, for a program with this interface.
+    pub fn new(abi: Abi) -> Objects {
+        let of = |_| Vec::new();
+        Objects {
+            abi: abi as u8,
+            tables: KINDS.iter().map(of).collect(),
+            free: KINDS.iter().map(|_| Vec::new()).collect(),
+            by_lower: HashMap::new(),
+            filled: vec![0; KINDS.len()],
+        }
+    }
+
+    fn abi(&self) -> Abi {
+        Abi::ALL[usize::from(self.abi).min(2)]
+    }
+
+    /// Makes room for a new object and returns its number.
+    pub fn add(&mut self, kind: Kind, lower: usize) -> u32 {
+        let table = slot(kind);
+        let object = Object { lower, references: 1, users: 0, record: None };
+        let index = match self.free[table].pop() {
+            Some(index) => {
+                self.tables[table][index as usize] = object;
+                index
+            }
+            None => {
+                self.tables[table].push(object);
+                self.tables[table].len() as u32 - 1
+            }
+        };
+        self.remember(kind, lower, index);
+        self.fill(kind, index);
+        index
+    }
+
+    /// Which kinds are looked up by the library's handle.
+    fn remember(&mut self, kind: Kind, lower: usize, index: u32) {
+        if !matches!(kind, Kind::Request | Kind::Message) {
+            self.by_lower.insert((kind, lower), index);
+        }
+    }
+
+    fn fill(&mut self, kind: Kind, index: u32) {
+        let in_memory = self.abi() == Abi::OpenMpi || (kind == Kind::File && self.abi() == Abi::Mpich);
+        if !in_memory || kind == Kind::Keyval || index < self.filled[slot(kind)] {
+            return;
+        }
+        self.filled[slot(kind)] = index + 1;
+        let at = (ARENA + slot(kind) * ARENA_STEP + index as usize * OBJECT) as *mut u32;
+        for word in 0..OBJECT / 4 {
+            // SAFETY: the arena is mapped by the session before the first object is made, and holds so many objects.
+            unsafe { at.add(word).write((FORTRAN + index as usize) as u32) };
+        }
+    }
+
+    /// The object.
+    #[inline(always)]
+    pub fn get(&self, kind: Kind, index: u32) -> Option<&Object> {
+        self.tables[slot(kind)].get(index as usize)
+    }
+
+    /// The object, to change it.
+    pub fn get_mut(&mut self, kind: Kind, index: u32) -> Option<&mut Object> {
+        self.tables[slot(kind)].get_mut(index as usize)
+    }
+
+    /// Gives an object its library's handle after a restart.
+    pub fn set_lower(&mut self, kind: Kind, index: u32, lower: usize) {
+        if let Some(object) = self.get_mut(kind, index) {
+            object.lower = lower;
+            self.remember(kind, lower, index);
+        }
+    }
+
+    /// Forgets which handle of the library stands for what: the library has freed it.
+    pub fn forget_lower(&mut self, kind: Kind, lower: usize) {
+        self.by_lower.remove(&(kind, lower));
+    }
+
+    /// The number of the object that the library knows by this handle.
+    pub fn by_lower(&self, kind: Kind, lower: usize) -> Option<u32> {
+        self.by_lower.get(&(kind, lower)).copied()
+    }
+
+    /// Makes the number of an object that nobody needs free for another.
+    pub fn release(&mut self, kind: Kind, index: u32) {
+        if let Some(object) = self.get_mut(kind, index) {
+            *object = Object::default();
+            self.free[slot(kind)].push(index);
+        }
+    }
+
+    /// All objects with their kinds and numbers.
+    pub fn all(&self) -> impl Iterator<Item = (Kind, u32, &Object)> {
+        KINDS.iter().flat_map(|&kind| {
+            self.tables[slot(kind)].iter().enumerate().map(move |(index, object)| (kind, index as u32, object))
+        })
+    }
+
+    /// The handle that the program gets for an object.
+    #[inline(always)]
+    pub fn encode(&self, kind: Kind, index: u32) -> usize {
+        let (code, index) = (slot(kind), index as usize);
+        match self.abi() {
+            Abi::OpenMpi if kind == Kind::Keyval => FORTRAN + index,
+            Abi::OpenMpi => ARENA + code * ARENA_STEP + index * OBJECT,
+            Abi::Mpich if kind == Kind::File => ARENA + code * ARENA_STEP + index * OBJECT,
+            Abi::Mpich => 0x8000_0000 | mpich_code(code) << 26 | index,
+            Abi::Standard => 0x4000_0000 | code << 26 | index,
+        }
+    }
+
+    /// The number of the object that a handle of the program stands for; none if it is predefined, or none of ours.
+    #[inline(always)]
+    pub fn decode(&self, kind: Kind, handle: usize) -> Option<u32> {
+        let code = slot(kind);
+        let index = match self.abi() {
+            Abi::OpenMpi if kind == Kind::Keyval => (handle & 0xffff_ffff).checked_sub(FORTRAN)?,
+            Abi::Mpich if kind != Kind::File => {
+                let tag = 0x8000_0000 | mpich_code(code) << 26;
+                if handle & 0xfc00_0000 != tag {
+                    return None;
+                }
+                handle & 0x03ff_ffff
+            }
+            Abi::Standard => {
+                if handle & 0xffff_ffff_fc00_0000 != 0x4000_0000 | code << 26 {
+                    return None;
+                }
+                handle & 0x03ff_ffff
+            }
+            _ => {
+                let offset = handle.wrapping_sub(ARENA + code * ARENA_STEP);
+                if offset >= ARENA_STEP {
+                    return None;
+                }
+                offset / OBJECT
+            }
+        };
+        (index < self.tables[code].len()).then_some(index as u32)
+    }
+
+    /// The Fortran handle of an object.
+    pub fn fortran(&self, kind: Kind, index: u32) -> i32 {
+        match self.abi() {
+            Abi::OpenMpi => (FORTRAN + index as usize) as i32,
+            Abi::Mpich if kind == Kind::File => (FORTRAN + index as usize) as i32,
+            _ => self.encode(kind, index) as i32,
+        }
+    }
+
+    /// The number of the object with this Fortran handle; none if it is predefined.
+    pub fn of_fortran(&self, kind: Kind, handle: i32) -> Option<u32> {
+        let numbered = self.abi() == Abi::OpenMpi || (self.abi() == Abi::Mpich && kind == Kind::File);
+        if !numbered {
+            return self.decode(kind, handle as u32 as usize);
+        }
+        let index = usize::try_from(handle).ok()?.checked_sub(FORTRAN)?;
+        (index < self.tables[slot(kind)].len()).then_some(index as u32)
+    }
+}
+
+/// MPICH's code of a kind in its handles.
+#[inline(always)]
+fn mpich_code(slot: usize) -> usize {
+    match slot {
+        9 => 11,
+        10 => 11,
+        11 => 14,
+        _ => slot + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_told_apart_from_predefined_ones() {
+        for abi in [Abi::Mpich, Abi::Standard] {
+            let mut objects = Objects::new(abi);
+            for kind in KINDS.into_iter().filter(|&kind| kind != Kind::File) {
+                let index = objects.add(kind, 77);
+                let handle = objects.encode(kind, index);
+                assert_eq!(objects.decode(kind, handle), Some(index));
+                for constant in phasecast_abi::constants().filter(|c| c.domain == phasecast_abi::Domain::Handle(kind)) {
+                    if let phasecast_abi::Value::Number(number) = constant.value(abi) {
+                        assert_eq!(objects.decode(kind, number as usize), None, "{}", constant.name);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The state of a rank's MPI in an image, and making it again: objects from the log in its order, then receives and
+//! persistent requests.
+use crate::calls::{MOST, by_name_index, call as invoke, lower};
+use crate::comms::Comm;
+use crate::convert::Fortran;
+use crate::drain::Drained;
+use crate::forward::Scratch;
+use crate::life;
+use crate::log::{Argument, Log, Record};
+use crate::memory::Lent;
+use crate::objects::{KINDS, Objects};
+use crate::requests::{Requests, Stage, What};
+use crate::session::{Session, Traffic, install, session};
+use crate::upper::Upper;
+use phasecast_abi::Kind;
+use serde::{Deserialize, Serialize};
+
+/// What an image holds of a rank's MPI.
+#[derive(Serialize, Deserialize)]
+pub struct State {
+    program: Upper,
+    objects: Objects,
+    log: Log,
+    requests: Requests,
+    comms: Vec<(usize, Comm)>,
+    drained: Drained,
+    memory: Lent,
+    fortran: Fortran,
+    traffic: Traffic,
+    /// Events before the cut.
+    pub events: u64,
+    /// The level of thread support, in neutral form.
+    pub thread_level: i32,
+    /// The clock at the cut as the program sees it, in seconds.
+    clock: f64,
+    /// Rank and number of ranks.
+    pub place: (i32, i32),
+    /// Names of the procedures of requests, by their index when the image was made.
+    procedures: Vec<(u16, String)>,
+}
+
+impl State {
+    /// The state now: the network is drained.
+    pub fn save() -> State {
+        let s = session();
+        let clock = life::wtime(s.library) + s.clock_offset;
+        let mut procedures: Vec<(u16, String)> =
+            s.requests.all().map(|(_, r)| (r.index, crate::calls::name(usize::from(r.index)).to_owned())).collect();
+        procedures.sort();
+        procedures.dedup();
+        State {
+            program: s.values.program().clone(),
+            objects: s.objects.clone(),
+            log: s.log.clone(),
+            requests: s.requests.clone(),
+            comms: s.comms.iter().map(|(&handle, comm)| (handle, (**comm).clone())).collect(),
+            drained: s.drained.clone(),
+            memory: s.memory.clone(),
+            fortran: s.fortran.clone(),
+            traffic: s.traffic.clone(),
+            events: s.events,
+            thread_level: s.thread_level.unwrap_or(0),
+            clock,
+            place: s.place,
+            procedures,
+        }
+    }
+
+    /// Makes everything again, on all ranks together. The memory of the image is in place, the library initialised.
+    ///
+    /// # Errors
+    /// If the library refuses something: what, and with which error.
+    pub fn restore(mut self, level: i32) -> Result<(), String> {
+        let (library, hooks) = life::host();
+        for (_, name) in &self.procedures {
+            by_name_index(name).ok_or_else(|| format!("this phasecast does not know {name}"))?;
+        }
+        let names = std::mem::take(&mut self.procedures);
+        let now = move |index: u16| {
+            let name = names.iter().find(|(i, _)| *i == index).map(|(_, name)| name.as_str()).unwrap_or_default();
+            by_name_index(name).unwrap_or(0) as u16
+        };
+        self.requests.renumber(now);
+        let mut s = Session::new(library, self.program, hooks);
+        s.objects = self.objects;
+        s.log = self.log;
+        s.requests = self.requests;
+        s.drained = self.drained;
+        s.memory = self.memory;
+        s.memory.forget_values();
+        s.fortran = self.fortran;
+        s.traffic = self.traffic;
+        s.events = self.events;
+        s.clock_offset = self.clock - life::wtime(library);
+        (s.restoring, s.restored) = (true, true);
+        let comms = self.comms;
+        s.started(level, self.place);
+        s.first_comms();
+        for (handle, comm) in comms {
+            s.add_comm(handle, comm);
+        }
+        install(s);
+        let records: Vec<Record> = session().log.records.values().cloned().collect();
+        for record in records {
+            // SAFETY: what the program once called, with copies of what it was given; callbacks and windows lie in the
+            // memory of the image.
+            unsafe { again(&record)? };
+        }
+        let mut s = session();
+        s.restoring = false;
+        s.free_the_dead();
+        if let Some((at, size)) = s.memory.attached {
+            lower!(library, MPI_Buffer_attach(at, size));
+        }
+        drop(s);
+        // SAFETY: the requests' arguments are the program's, whose memory is in place.
+        unsafe { requests() }
+    }
+}
+
+/// Makes a recorded call again.
+///
+/// # Safety
+/// The memory of the image is in place.
+unsafe fn again(record: &Record) -> Result<(), String> {
+    let index = by_name_index(&record.procedure).ok_or_else(|| format!("this phasecast does not know {}", record.procedure))?;
+    let mut args = [0usize; MOST];
+    let mut room: Vec<Vec<u64>> = Vec::new();
+    for (arg, given) in args.iter_mut().zip(&record.arguments) {
+        let (bytes, length) = match given {
+            Argument::Word(word) => {
+                *arg = *word;
+                continue;
+            }
+            Argument::Bytes(bytes) => (bytes.as_slice(), bytes.len()),
+            Argument::Room(length) => ([].as_slice(), *length),
+        };
+        let mut block = vec![0u64; length.div_ceil(8).max(1)];
+        *arg = block.as_mut_ptr() as usize;
+        // SAFETY: the block is as long.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), *arg as *mut u8, bytes.len()) };
+        room.push(block);
+    }
+    let shape = {
+        let mut s = session();
+        s.replaying = record.made.map(|(_, kind, number)| (KINDS[usize::from(kind)], number));
+        &s.shapes[index]
+    };
+    // SAFETY: the caller's.
+    let result = unsafe { crate::route::again(index, shape, &args) };
+    session().replaying = None;
+    if result as i32 != 0 {
+        return Err(format!("{} cannot be made again: error {}", record.procedure, result as i32));
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Frees what the program has freed but other objects needed.
+    fn free_the_dead(&mut self) {
+        let dead: Vec<(Kind, usize)> = self
+            .objects
+            .all()
+            .filter(|(_, _, object)| object.references == 0 && object.record.is_some() && object.lower != 0)
+            .map(|(kind, _, object)| (kind, object.lower))
+            .collect();
+        let library = self.library;
+        for (kind, mut handle) in dead {
+            self.objects.forget_lower(kind, handle);
+            match kind {
+                Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
+                Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
+                Kind::Info => lower!(library, MPI_Info_free(&raw mut handle)),
+                Kind::Operation => lower!(library, MPI_Op_free(&raw mut handle)),
+                Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
+                _ => 0,
+            };
+        }
+    }
+
+    /// Frees all objects below, so that the library is as it was after `MPI_Init`: in the same order on all ranks, the
+    /// youngest first. Pending receives are cancelled before.
+    pub fn tear_down(&mut self) {
+        self.tearing_down = true;
+        let library = self.library;
+        let ignore = library.abi.layout().status_ignore;
+        let null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+        let requests: Vec<(u32, Stage, bool)> =
+            self.requests.all().map(|(number, r)| (number, r.stage, r.persistent)).collect();
+        for (number, stage, persistent) in requests {
+            let Some(mut handle) = self.objects.get(Kind::Request, number).map(|o| o.lower).filter(|&h| h != null) else {
+                continue;
+            };
+            if stage == Stage::Active {
+                lower!(library, MPI_Cancel(&raw mut handle));
+                lower!(library, MPI_Wait(&raw mut handle, ignore));
+            }
+            if persistent {
+                lower!(library, MPI_Request_free(&raw mut handle));
+            }
+        }
+        if self.memory.attached.is_some() {
+            let (mut at, mut size) = (0usize, 0i32);
+            lower!(library, MPI_Buffer_detach(&raw mut at, &raw mut size));
+        }
+        lower!(library, MPI_Barrier(self.private));
+        let made: Vec<(Kind, u32)> = self
+            .log
+            .records
+            .values()
+            .rev()
+            .filter_map(|r| r.made.map(|(_, kind, number)| (KINDS[usize::from(kind)], number)))
+            .collect();
+        for (kind, number) in made {
+            let Some(object) = self.objects.get(kind, number).filter(|o| o.lower != 0) else { continue };
+            let mut handle = object.lower;
+            // What the program has freed is gone below already, but for communicators that were made again for others.
+            if object.references == 0 && kind != Kind::Communicator {
+                continue;
+            }
+            match kind {
+                Kind::Communicator if self.restored || object.references > 0 => {
+                    lower!(library, MPI_Comm_free(&raw mut handle))
+                }
+                Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
+                Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
+                Kind::Info => lower!(library, MPI_Info_free(&raw mut handle)),
+                Kind::Operation => lower!(library, MPI_Op_free(&raw mut handle)),
+                Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
+                Kind::Window => lower!(library, MPI_Win_free(&raw mut handle)),
+                Kind::File => lower!(library, MPI_File_close(&raw mut handle)),
+                _ => 0,
+            };
+        }
+        let (mut private, mut own) = (self.private, self.private_self);
+        lower!(library, MPI_Comm_free(&raw mut private));
+        lower!(library, MPI_Comm_free(&raw mut own));
+    }
+}
+
+/// Posts pending receives again and makes persistent requests again.
+///
+/// # Safety
+/// The memory of the image is in place.
+unsafe fn requests() -> Result<(), String> {
+    let open: Vec<u32> = session()
+        .requests
+        .all()
+        .filter(|(_, r)| r.persistent || r.stage == Stage::Active)
+        .map(|(number, _)| number)
+        .collect();
+    let mut s = session();
+    let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let numbers: Vec<u32> = s.requests.all().map(|(number, _)| number).collect();
+    for number in numbers {
+        s.objects.set_lower(Kind::Request, number, null);
+    }
+    for number in open {
+        let Some(request) = s.requests.get(number).cloned() else { continue };
+        let shape = &s.shapes[usize::from(request.index)];
+        let library = s.library;
+        let Some(function) = library.function(usize::from(request.index)) else {
+            return Err(format!("{} has no {}", library.name, shape.procedure.name));
+        };
+        let mut scratch = Scratch::new();
+        let mut below = [0; MOST];
+        for i in 0..shape.lanes.len() {
+            // SAFETY: the program's arguments, in place.
+            below[i] = unsafe { s.down_arg(shape, &request.args, i, &mut scratch) };
+        }
+        let at = shape.procedure.param_index(Kind::Request).unwrap_or(6);
+        // SAFETY: as above.
+        let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };
+        if result as i32 != 0 {
+            return Err(format!("{} cannot be made again: error {}", shape.procedure.name, result as i32));
+        }
+        // SAFETY: the library has written the request.
+        let mut handle = unsafe { crate::forward::read_handle(below[at], library.abi.layout().handle_bytes) };
+        if request.persistent && request.stage == Stage::Active && request.what == What::Recv {
+            lower!(library, MPI_Start(&raw mut handle));
+        }
+        s.objects.set_lower(Kind::Request, number, handle);
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Which way a call goes: by the class of its procedure, as the table says; by name only where a procedure has a meaning
+//! of its own.
+use crate::session::{Call, session};
+use crate::{callbacks, completion, convert, forward, life, memory, point};
+use phasecast_abi::{Class, IoStep, Kind, PROCEDURES, Procedure, Return, RmaStep, Timing};
+
+/// Carries out a call of the program.
+pub type Route = unsafe fn(&mut Call) -> usize;
+
+/// The routes of all procedures.
+pub fn routes() -> Vec<Route> {
+    PROCEDURES.iter().map(route).collect()
+}
+
+fn route(procedure: &Procedure) -> Route {
+    let name = procedure.name;
+    match name {
+        "MPI_Initialized" | "MPI_Finalized" | "MPI_Query_thread" => return life::ask,
+        "MPI_Wtime" | "MPI_Wtick" => return life::clock,
+        "MPI_Alloc_mem" => return memory::allocate,
+        "MPI_Free_mem" => return memory::free,
+        "MPI_Win_allocate" | "MPI_Win_allocate_c" => return memory::window,
+        "MPI_Win_free" => return memory::free_window,
+        "MPI_Buffer_attach" | "MPI_Buffer_attach_c" | "MPI_Buffer_detach" | "MPI_Buffer_detach_c" => {
+            return memory::buffer;
+        }
+        "MPI_Attr_get" | "MPI_Comm_get_attr" | "MPI_Win_get_attr" | "MPI_Type_get_attr" => return memory::attribute,
+        "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => return life::idup,
+        "MPI_Grequest_start" => return callbacks::generalized,
+        "MPI_Request_get_status" => return completion::get_status,
+        "MPI_Status_c2f" | "MPI_Status_f2c" | "MPI_Status_c2f08" | "MPI_Status_f082c" | "MPI_Status_f2f08"
+        | "MPI_Status_f082f" => return convert::status,
+        _ => {}
+    }
+    if maker(procedure).is_some() {
+        return make;
+    }
+    match procedure.returns {
+        Return::Handle(_) => return convert::from_fortran,
+        Return::Int if name.ends_with("_c2f") || name.ends_with("_toint") => return convert::to_fortran,
+        _ => {}
+    }
+    match procedure.class {
+        Class::Init => life::init,
+        Class::Finalize => life::finalize,
+        Class::Pcontrol => life::nothing,
+        Class::Send { timing: Timing::Blocking, .. } => point::send,
+        Class::Recv { timing: Timing::Blocking } | Class::SendRecv { timing: Timing::Blocking, .. } => point::recv,
+        Class::MatchedRecv { .. } => point::matched,
+        Class::Probe { .. } => point::probe,
+        Class::Completion { .. } => completion::complete,
+        Class::Start { .. } => completion::start,
+        Class::RequestFree => completion::free,
+        Class::Cancel => completion::cancel,
+        Class::Collective { timing: Timing::Blocking, .. } => event,
+        Class::CommConstructor { .. } => comm,
+        Class::Rma { step: RmaStep::WindowConstructor | RmaStep::WindowFree, .. } => event,
+        _ if name == "MPI_Win_fence" => event,
+        _ if procedure.output_index(Kind::Request).is_some() => point::post,
+        Class::Io { collective: true, .. } => event,
+        Class::Io { step: IoStep::Other, .. } => forward::forward,
+        _ => forward::forward,
+    }
+}
+
+/// An event: this rank's part in a collective.
+///
+/// # Safety
+/// A call of the gate.
+unsafe fn event(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    let result = unsafe { forward::forward(call) };
+    if result as i32 == 0 {
+        session().event();
+    }
+    result
+}
+
+/// A communicator is made: an event for those that take part.
+///
+/// # Safety
+/// A call of the gate.
+unsafe fn comm(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    let result = unsafe { forward::forward(call) };
+    let mut s = session();
+    let procedure = s.shapes[call.index].procedure;
+    let Class::CommConstructor { parent, child, .. } = procedure.class else { return result };
+    if result as i32 != 0 || procedure.name == "MPI_Comm_get_parent" {
+        return result;
+    }
+    if matches!(
+        procedure.name,
+        "MPI_Comm_spawn" | "MPI_Comm_spawn_multiple" | "MPI_Comm_accept" | "MPI_Comm_connect" | "MPI_Comm_join"
+    ) {
+        s.unsaveable.push(format!("{} has joined processes that the launcher did not start", procedure.name));
+    }
+    let bytes = forward::handle_bytes(s.values.upper, Kind::Communicator);
+    // SAFETY: the caller's: the new handle.
+    let new = unsafe { forward::read_handle(call.arg(usize::from(child)), bytes) };
+    let null = s.values.above("MPI_COMM_NULL") == Some(new);
+    let of_members = parent.is_none() || procedure.name == "MPI_Comm_create_group";
+    if null && !of_members {
+        let mask = s.values.upper.layout().handle_mask as usize;
+        s.no_comm(parent.map(|at| call.arg(usize::from(at)) & mask));
+    }
+    if !null || !of_members {
+        s.event();
+    }
+    result
+}
+
+/// Makes an object with callbacks.
+type Maker = unsafe fn(usize, &'static crate::shape::Shape, &[usize; 14]) -> usize;
+
+fn maker(procedure: &Procedure) -> Option<Maker> {
+    let name = procedure.name;
+    match name {
+        "MPI_Op_create" | "MPI_Op_create_c" => Some(callbacks::create_operation),
+        _ if name.ends_with("create_errhandler") || name == "MPI_Errhandler_create" => Some(callbacks::create_handler),
+        _ if name.ends_with("create_keyval") || name == "MPI_Keyval_create" => Some(callbacks::create_keyval),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// A call of the gate.
+unsafe fn make(call: &mut Call) -> usize {
+    let shape = &session().shapes[call.index];
+    let args = forward::arguments(call, shape.lanes.len());
+    // SAFETY: the caller's.
+    unsafe { again(call.index, shape, &args) }
+}
+
+/// Makes a call that makes or changes an object, without the gate: as the program did, or again after a restart.
+///
+/// # Safety
+/// `args` are those of the procedure, in the program's form.
+pub unsafe fn again(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
+    // SAFETY: the caller's.
+    unsafe {
+        match maker(shape.procedure) {
+            Some(maker) => maker(index, shape, args),
+            None => forward::forward_args(index, shape, args),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! One rank's MPI as the program sees it: the machine's library below, virtual objects above, the count of events, and
+//! where the program is to be stopped.
+use crate::comms::Comm;
+use crate::library::Library;
+use crate::log::Log;
+use crate::objects::{ARENA, ARENA_SIZE, Objects};
+use crate::requests::Requests;
+use crate::route::{self, Route};
+use crate::shape::{Shape, shapes};
+use crate::upper::Upper;
+use crate::values::Values;
+use crate::{drain, memory};
+use phasecast_process::gate::Frame;
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// What the host does when a rank's count of events has reached [`Session::next_stop`]: it is given the call's frame and
+/// result, and returns the result with which the program goes on.
+pub type Stop = unsafe fn(frame: *mut Frame, result: usize) -> usize;
+
+/// What happens at the ends of the program's use of MPI.
+#[derive(Clone, Copy)]
+pub struct Hooks {
+    /// A position was reached.
+    pub stop: Stop,
+    /// The program has called `MPI_Finalize`, which is about to be passed on.
+    pub finalize: fn(),
+    /// Whether an address is the upper half's.
+    pub within: fn(usize) -> bool,
+}
+
+/// The state of a rank's MPI.
+pub struct Session {
+    /// The machine's library.
+    pub library: &'static Library,
+    /// Constants above and below.
+    pub values: Values,
+    /// Virtual objects.
+    pub objects: Objects,
+    /// How they came to be.
+    pub log: Log,
+    /// Requests.
+    pub requests: Requests,
+    /// Communicators by the program's handle.
+    pub comms: HashMap<usize, Box<Comm>>,
+    recent_comm: (usize, *const Comm),
+    /// Messages that were taken out of the network at a cut.
+    pub drained: drain::Drained,
+    /// Memory that MPI lends to the program.
+    pub memory: memory::Lent,
+    /// Events so far.
+    pub events: u64,
+    /// The program is stopped once so many events are reached.
+    pub next_stop: u64,
+    /// Callbacks of the program that are running: calls from them are no events.
+    pub callbacks: u32,
+    /// Messages to and from each rank of the world.
+    pub traffic: Traffic,
+    /// What is translated how.
+    pub shapes: &'static [Shape],
+    /// What does it.
+    pub routes: &'static [Route],
+    /// The host's part.
+    pub hooks: Hooks,
+    /// Seconds added to the library's clock, so that the program's goes on over a restart.
+    pub clock_offset: f64,
+    /// The level of thread support that was asked for and given, in neutral form.
+    pub thread_level: Option<i32>,
+    /// `MPI_Finalize` was called.
+    pub finalized: bool,
+    /// Why this rank cannot be saved now, if there is a reason that lasts.
+    pub unsaveable: Vec<String>,
+    /// A communicator of our own, with all ranks.
+    pub private: usize,
+    /// A communicator of our own, with this rank only.
+    pub private_self: usize,
+    /// This process's rank and the number of ranks.
+    pub place: (i32, i32),
+    /// Several threads may call at once.
+    pub multiple: bool,
+    /// This session was made from an image.
+    pub restored: bool,
+    /// Objects are freed for the sake of the next image: the program must not hear of it.
+    pub tearing_down: bool,
+    /// Recorded calls are being made again.
+    pub restoring: bool,
+    /// The object that a recorded call makes again.
+    pub replaying: Option<(phasecast_abi::Kind, u32)>,
+    /// Fortran handles of predefined objects, where they are not the handles themselves.
+    pub fortran: crate::convert::Fortran,
+}
+
+/// Counts of messages by world rank.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Traffic {
+    /// Sends to each.
+    pub sent: Vec<u64>,
+    /// Receives from each that are complete.
+    pub received: Vec<u64>,
+}
+
+static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
+static LOCKED: AtomicBool = AtomicBool::new(false);
+
+/// Access to the session. With several threads that may call at once it is a lock: it must not be held while a procedure
+/// of the library runs, which may wait, or call back.
+pub struct Access(&'static mut Session);
+
+impl Deref for Access {
+    type Target = Session;
+    #[inline(always)]
+    fn deref(&self) -> &Session {
+        self.0
+    }
+}
+
+impl DerefMut for Access {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Session {
+        self.0
+    }
+}
+
+impl Drop for Access {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.0.multiple {
+            LOCKED.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// The session.
+///
+/// # Panics
+/// Before [`install`].
+#[inline(always)]
+pub fn session() -> Access {
+    let pointer = SESSION.load(Ordering::Relaxed);
+    assert!(!pointer.is_null(), "a program runs only where a session is installed");
+    // SAFETY: set by `install`, never freed. One thread at a time has access: either there is one only that calls MPI at
+    // a time, as the level of thread support says, or the lock sees to it.
+    unsafe {
+        if (*pointer).multiple {
+            while LOCKED.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+                std::hint::spin_loop();
+            }
+        }
+        Access(&mut *pointer)
+    }
+}
+
+/// Whether there is a session.
+pub fn installed() -> bool {
+    !SESSION.load(Ordering::Relaxed).is_null()
+}
+
+/// Makes a session for a program, or puts one in place of the last.
+pub fn install(session: Session) {
+    let old = SESSION.swap(Box::into_raw(Box::new(session)), Ordering::AcqRel);
+    if !old.is_null() {
+        // SAFETY: it came from Box::into_raw, and the program that used it is gone.
+        drop(unsafe { Box::from_raw(old) });
+    }
+}
+
+impl Session {
+    /// A session for a program that has done nothing yet.
+    pub fn new(library: &'static Library, program: Upper, hooks: Hooks) -> Session {
+        let values = Values::new(program, library);
+        let same = values.same();
+        map_arena();
+        Session {
+            library,
+            objects: Objects::new(values.upper),
+            values,
+            log: Log::default(),
+            requests: Requests::default(),
+            comms: HashMap::new(),
+            recent_comm: (usize::MAX, std::ptr::null()),
+            drained: drain::Drained::default(),
+            memory: memory::Lent::default(),
+            events: 0,
+            next_stop: u64::MAX,
+            callbacks: 0,
+            traffic: Traffic::default(),
+            shapes: tables(same).0,
+            routes: tables(same).1,
+            hooks,
+            clock_offset: 0.0,
+            thread_level: None,
+            finalized: false,
+            unsaveable: Vec::new(),
+            private: 0,
+            private_self: 0,
+            place: (0, 1),
+            multiple: false,
+            restored: false,
+            tearing_down: false,
+            restoring: false,
+            replaying: None,
+            fortran: crate::convert::Fortran::default(),
+        }
+    }
+
+    /// What is known of a communicator of the program.
+    #[inline(always)]
+    pub fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
+        let handle = handle & self.values.upper.layout().handle_mask as usize;
+        if self.recent_comm.0 != handle {
+            let found: *const Comm = &raw const **self.comms.get(&handle)?;
+            self.recent_comm = (handle, found);
+        }
+        // SAFETY: the box lives until `forget_comm`; nobody keeps the reference beyond the call that asked for it.
+        Some(unsafe { &*self.recent_comm.1 })
+    }
+
+    /// Takes note of a communicator.
+    pub fn add_comm(&mut self, handle: usize, comm: Comm) {
+        self.recent_comm.0 = usize::MAX;
+        self.comms.insert(handle, Box::new(comm));
+    }
+
+    /// Forgets one that was freed.
+    pub fn forget_comm(&mut self, handle: usize) {
+        self.recent_comm.0 = usize::MAX;
+        self.comms.remove(&handle);
+    }
+
+    /// An event happened.
+    #[inline(always)]
+    pub fn event(&mut self) {
+        self.events += u64::from(self.callbacks == 0);
+    }
+
+    /// The world rank of a rank in a communicator; none for `MPI_PROC_NULL` and for processes of other worlds.
+    #[inline(always)]
+    pub fn world_rank(&mut self, comm: usize, rank: i32) -> Option<usize> {
+        if rank < 0 {
+            return None;
+        }
+        let peers = &self.comm(comm)?.peers;
+        usize::try_from(*peers.get(rank as usize)?).ok()
+    }
+}
+
+/// The shapes and routes, made once for each case.
+fn tables(same: bool) -> (&'static [Shape], &'static [Route]) {
+    use std::sync::OnceLock;
+    static TABLES: [OnceLock<(Vec<Shape>, Vec<Route>)>; 2] = [OnceLock::new(), OnceLock::new()];
+    let (shapes, routes) = TABLES[usize::from(same)].get_or_init(|| (shapes(same), route::routes()));
+    (shapes, routes)
+}
+
+/// Maps the memory of Open MPI's objects, unless an image has brought it.
+fn map_arena() {
+    if !phasecast_process::space::contains(ARENA) {
+        // Where there is no room for it, the first object faults; nothing else uses these addresses.
+        let _ = phasecast_process::space::lend(Some(ARENA), ARENA_SIZE);
+    }
+}
+
+/// The dispatcher of the gate: carries out a call of the program.
+///
+/// # Safety
+/// Called by the gate, with the lower half's thread pointer.
+pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
+    let mut call = Call { index, frame };
+    // SAFETY: the gate's frame.
+    crate::callbacks::UPPER_FS.set(unsafe { (*frame).fs });
+    if !installed() {
+        // SAFETY: the gate's frame.
+        return unsafe { crate::life::before_session(&mut call) };
+    }
+    let (route, before) = {
+        let s = session();
+        (s.routes[index], s.events)
+    };
+    // SAFETY: the route of this procedure, with its frame.
+    let mut result = unsafe { route(&mut call) };
+    let stop = {
+        let s = session();
+        (s.events != before && s.events >= s.next_stop && s.callbacks == 0).then_some(s.hooks.stop)
+    };
+    if let Some(stop) = stop {
+        // SAFETY: a position was reached in this call, which is complete.
+        result = unsafe { stop(frame, result) };
+    }
+    result
+}
+
+/// A call of the program.
+pub struct Call {
+    /// Index of the procedure in the table.
+    pub index: usize,
+    /// Its frame.
+    pub frame: *mut Frame,
+}
+
+impl Call {
+    /// Argument `i`.
+    #[inline(always)]
+    pub fn arg(&self, i: usize) -> usize {
+        // SAFETY: the frame is that of a call of the procedure, which has this argument.
+        unsafe { (*self.frame).arg(i) }
+    }
+}

@@ -1,0 +1,124 @@
+//! How each argument of each procedure is treated on its way down and up: worked out from the table of procedures.
+use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure};
+
+/// How an argument is treated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Lane {
+    /// It is passed on as it is.
+    Same,
+    /// A number by value.
+    Number(Domain),
+    /// An address that may be a constant.
+    Address(Domain),
+    /// A handle by value, or an array of handles that is read.
+    Handle(Kind),
+    /// Where one handle is read, written or both.
+    HandleAt(Kind, Direction),
+    /// An array of handles.
+    Handles(Kind, Direction, Length),
+    /// A number is written here.
+    NumberAt(Domain),
+    /// Numbers are read from here.
+    Numbers(Domain, Length),
+    /// Numbers are written here.
+    NumbersAt(Domain, Length),
+    /// A status is read here.
+    StatusIn,
+    /// A status is written here.
+    StatusOut,
+    /// A text is written here, of at most so many bytes in the program's interface.
+    Text(&'static str),
+}
+
+/// The treatment of a procedure's arguments.
+#[derive(Debug)]
+pub struct Shape {
+    /// The procedure.
+    pub procedure: &'static Procedure,
+    /// A lane for each argument.
+    pub lanes: Vec<Lane>,
+    /// Whether something must be done after the call.
+    pub up: bool,
+}
+
+/// The shapes of all procedures. `same`: both sides speak the same interface, so that numbers need no translation.
+pub fn shapes(same: bool) -> Vec<Shape> {
+    let shape = |procedure: &'static Procedure| {
+        let lanes: Vec<Lane> = procedure.params.iter().map(|p| lane(procedure, p, same)).collect();
+        let up = lanes.iter().any(|lane| match lane {
+            Lane::HandleAt(_, d) | Lane::Handles(_, d, _) => *d != Direction::In,
+            Lane::NumberAt(_) | Lane::NumbersAt(..) | Lane::StatusOut | Lane::Text(_) => true,
+            _ => false,
+        });
+        Shape { procedure, lanes, up }
+    };
+    PROCEDURES.iter().map(shape).collect()
+}
+
+fn lane(procedure: &Procedure, param: &Param, same: bool) -> Lane {
+    let written = param.direction != Direction::In;
+    if param.ctype == CType::Handle || (param.kind == Kind::Keyval) {
+        return match param.passing {
+            Passing::Value => Lane::Handle(param.kind),
+            Passing::Pointer => Lane::HandleAt(param.kind, param.direction),
+            Passing::Array => Lane::Handles(param.kind, param.direction, param.length),
+        };
+    }
+    if same {
+        return Lane::Same;
+    }
+    let value = param.passing == Passing::Value;
+    match (param.kind, param.ctype) {
+        (Kind::Status, _) if param.passing == Passing::Array => Lane::Same,
+        (Kind::Status, _) if written => Lane::StatusOut,
+        (Kind::Status, _) => Lane::StatusIn,
+        (Kind::String, CType::Char) if written => match param.length {
+            Length::Constant(name) => Lane::Text(name),
+            _ => Lane::Same,
+        },
+        (Kind::Buffer, _) => Lane::Address(Domain::BufferAddress),
+        _ => match domain(procedure, param) {
+            None => Lane::Same,
+            Some(domain @ (Domain::WeightsAddress | Domain::ArgumentAddress | Domain::ErrorCodesAddress)) => {
+                Lane::Address(domain)
+            }
+            Some(domain) if value => Lane::Number(domain),
+            Some(domain) if param.passing == Passing::Pointer && written => Lane::NumberAt(domain),
+            Some(domain) if written => Lane::NumbersAt(domain, param.length),
+            Some(domain) => Lane::Numbers(domain, param.length),
+        },
+    }
+}
+
+/// What the constants among a number's values are.
+fn domain(procedure: &Procedure, param: &Param) -> Option<Domain> {
+    let written = param.direction != Direction::In;
+    Some(match param.kind {
+        Kind::Dest | Kind::Source | Kind::Root | Kind::TargetRank | Kind::Rank => Domain::Rank,
+        Kind::Tag => Domain::Tag,
+        Kind::ThreadLevel => Domain::ThreadLevel,
+        Kind::ErrorCode if param.passing == Passing::Array => Domain::ErrorCodesAddress,
+        Kind::ErrorCode => Domain::ErrorClass,
+        Kind::Index | Kind::ArrayLength | Kind::Count if written => Domain::Undefined,
+        Kind::Offset | Kind::Displacement if procedure.name == "MPI_File_set_view" => Domain::FileOffset,
+        Kind::ArgumentList if procedure.name.contains("spawn") => Domain::ArgumentAddress,
+        Kind::String if procedure.name == "MPI_Comm_spawn" && param.name == "argv" => Domain::ArgumentAddress,
+        _ => match param.name {
+            "weights" | "sourceweights" | "destweights" => Domain::WeightsAddress,
+            "amode" => Domain::FileMode,
+            "assert" => Domain::WindowAssertion,
+            "color" => Domain::Undefined,
+            "lock_type" => Domain::LockType,
+            "order" => Domain::Order,
+            "split_type" => Domain::SplitType,
+            "typeclass" => Domain::TypeClass,
+            "whence" => Domain::Whence,
+            "array_of_distribs" => Domain::Distribution,
+            "array_of_dargs" => Domain::DistributionArgument,
+            "combiner" => Domain::Combiner,
+            "result" => Domain::Comparison,
+            "status" if procedure.name == "MPI_Topo_test" => Domain::Topology,
+            _ => return None,
+        },
+    })
+}

@@ -1,0 +1,98 @@
+//! What the program in the upper half has of its own MPI library: which interface it was built for, and where the
+//! symbols are that it takes for predefined handles.
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Object, ObjectSymbol};
+use phasecast_abi::{Abi, Symbols, Value, constants};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The program's MPI.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Upper {
+    abi: u8,
+    /// File name of its library.
+    pub library: String,
+    addresses: BTreeMap<String, usize>,
+    variables: BTreeMap<String, usize>,
+}
+
+impl Upper {
+    /// Looks at what is mapped. `within` says which addresses are the upper half's.
+    pub fn find(within: impl Fn(usize) -> bool) -> Option<Upper> {
+        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+        let mut objects: Vec<(usize, String)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for line in maps.lines() {
+            let mut words = line.split_whitespace();
+            let start = words.next().and_then(|range| usize::from_str_radix(range.split('-').next()?, 16).ok())?;
+            let (offset, path) = (words.nth(1), words.nth(2));
+            let Some(path) = path.filter(|path| path.starts_with('/')) else { continue };
+            if within(start) && offset == Some("00000000") && seen.insert(path.to_owned()) {
+                objects.push((start, path.to_owned()));
+            }
+        }
+        let library = objects.iter().find(|(_, path)| Abi::of_library(path).is_some())?.1.clone();
+        let abi = Abi::of_library(&library)?;
+        let mut wanted: BTreeMap<&str, Option<usize>> = BTreeMap::new();
+        for constant in constants() {
+            if let Value::Symbol(name) | Value::Variable(name) = constant.value(abi) {
+                wanted.insert(name, None);
+            }
+        }
+        // The program itself first: it may have copies of the library's variables, which then are those that count.
+        let mut tables: Vec<(bool, BTreeMap<String, usize>)> =
+            objects.iter().filter_map(|(start, path)| symbols(*start, path, &wanted)).collect();
+        tables.sort_by_key(|(program, _)| !program);
+        for (name, found) in &mut wanted {
+            *found = tables.iter().find_map(|(_, table)| table.get(*name).copied());
+        }
+        let addresses: BTreeMap<String, usize> =
+            wanted.into_iter().filter_map(|(name, found)| Some((name.to_owned(), found?))).collect();
+        let mut variables = BTreeMap::new();
+        for constant in constants() {
+            if let Value::Variable(name) = constant.value(abi)
+                && let Some(&at) = addresses.get(name)
+            {
+                // SAFETY: a variable of the program's library that holds a pointer.
+                variables.insert(name.to_owned(), unsafe { *(at as *const usize) });
+            }
+        }
+        Some(Upper { abi: abi as u8, library, addresses, variables })
+    }
+
+    /// The interface that the program was built for.
+    pub fn abi(&self) -> Abi {
+        Abi::ALL[usize::from(self.abi).min(2)]
+    }
+}
+
+impl Symbols for Upper {
+    fn address(&self, symbol: &str) -> Option<usize> {
+        self.addresses.get(symbol).copied()
+    }
+
+    fn variable(&self, symbol: &str) -> Option<usize> {
+        self.variables.get(symbol).copied()
+    }
+}
+
+/// Whether an object is the program, and where it has the wanted symbols.
+fn symbols(start: usize, path: &str, wanted: &BTreeMap<&str, Option<usize>>) -> Option<(bool, BTreeMap<String, usize>)> {
+    let data = std::fs::read(path).ok()?;
+    let file: ElfFile64<'_> = ElfFile64::parse(&*data).ok()?;
+    let endian = file.endian();
+    let headers = file.elf_program_headers();
+    let program = headers.iter().any(|h| h.p_type(endian) == object::elf::PT_INTERP)
+        && !path.rsplit('/').next().is_some_and(|name| name.contains(".so"));
+    let first = headers.iter().filter(|h| h.p_type(endian) == object::elf::PT_LOAD).map(|h| h.p_vaddr(endian)).min()?;
+    let bias = start.wrapping_sub(first as usize & !0xfff);
+    let mut table = BTreeMap::new();
+    for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
+        if let Ok(name) = symbol.name()
+            && wanted.contains_key(name)
+        {
+            table.insert(name.to_owned(), bias.wrapping_add(symbol.address() as usize));
+        }
+    }
+    Some((program, table))
+}

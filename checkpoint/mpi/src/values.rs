@@ -1,0 +1,161 @@
+//! Numbers, addresses and predefined handles between the program's interface and that of the machine's library.
+use crate::library::Library;
+use crate::upper::Upper;
+use phasecast_abi::{Abi, Domain, Kind, constants};
+use std::collections::HashMap;
+
+/// Translates what both sides know from the start.
+pub struct Values {
+    /// The program's interface.
+    pub upper: Abi,
+    /// The library's.
+    pub lower: Abi,
+    down: HashMap<(Kind, usize), usize>,
+    up: HashMap<(Kind, usize), usize>,
+    recent: Vec<[(usize, usize); WAYS]>,
+    program: Upper,
+    /// Addresses that mean something else than memory, in the program's form.
+    constant_addresses: Vec<usize>,
+    /// The library's form of such an address, by its neutral form.
+    below: HashMap<(Domain, i64), usize>,
+}
+
+/// Domains in which some addresses are constants.
+const ADDRESSES: [Domain; 5] = [
+    Domain::BufferAddress,
+    Domain::StatusAddress,
+    Domain::ArgumentAddress,
+    Domain::ErrorCodesAddress,
+    Domain::WeightsAddress,
+];
+
+/// Entries of the table of recently translated handles, for each kind.
+const WAYS: usize = 64;
+
+impl Values {
+    /// The translation between a program and a library.
+    pub fn new(program: Upper, library: &Library) -> Values {
+        let (upper, lower) = (program.abi(), library.abi);
+        let (mut down, mut up) = (HashMap::new(), HashMap::new());
+        for constant in constants() {
+            let Domain::Handle(kind) = constant.domain else { continue };
+            let value = |abi: Abi, symbols: &dyn phasecast_abi::Symbols| -> Option<usize> {
+                use phasecast_abi::Value;
+                match constant.value(abi) {
+                    Value::Absent => None,
+                    Value::Number(number) => Some(number as usize),
+                    Value::Symbol(name) => symbols.address(name),
+                    Value::Variable(name) => symbols.variable(name),
+                }
+            };
+            if let (Some(above), Some(below)) = (value(upper, &program), value(lower, library)) {
+                down.entry((kind, above)).or_insert(below);
+                up.entry((kind, below)).or_insert(above);
+            }
+        }
+        let recent = vec![[(usize::MAX, 0); WAYS]; Kind::Number as usize + 1];
+        let mut values = Values {
+            upper,
+            lower,
+            down,
+            up,
+            recent,
+            program,
+            constant_addresses: Vec::new(),
+            below: HashMap::new(),
+        };
+        for constant in constants().filter(|c| ADDRESSES.contains(&c.domain)) {
+            if let (Some(above), Some(below)) = (values.above(constant.name), library.constant(constant.name)) {
+                values.constant_addresses.push(above);
+                if let Some(neutral) = upper.to_neutral(constant.domain, above as i64, &values.program) {
+                    values.below.insert((constant.domain, neutral), below);
+                }
+            }
+        }
+        values
+    }
+
+    /// Whether both sides speak the same interface.
+    pub fn same(&self) -> bool {
+        self.upper == self.lower
+    }
+
+    /// What is known of the program's library.
+    pub fn program(&self) -> &Upper {
+        &self.program
+    }
+
+    /// The library's form of a predefined handle.
+    #[inline(always)]
+    pub fn handle_down(&mut self, kind: Kind, handle: usize) -> Option<usize> {
+        let way = (handle ^ handle >> 6) & (WAYS - 1);
+        let entry = &self.recent[kind as usize][way];
+        if entry.0 == handle {
+            return Some(entry.1);
+        }
+        let found = self.down.get(&(kind, handle)).copied()?;
+        self.recent[kind as usize][way] = (handle, found);
+        Some(found)
+    }
+
+    /// The program's form of a predefined handle.
+    pub fn handle_up(&self, kind: Kind, handle: usize) -> Option<usize> {
+        self.up.get(&(kind, handle)).copied()
+    }
+
+    /// Predefined handles of the program, with their form below.
+    pub fn predefined(&self) -> impl Iterator<Item = (Kind, usize, usize)> + '_ {
+        self.down.iter().map(|(&(kind, above), &below)| (kind, above, below))
+    }
+
+    /// The program's form of a constant.
+    pub fn above(&self, name: &str) -> Option<usize> {
+        use phasecast_abi::{Symbols, Value};
+        match phasecast_abi::constant(name)?.value(self.upper) {
+            Value::Absent => None,
+            Value::Number(number) => Some(number as usize),
+            Value::Symbol(symbol) => self.program.address(symbol),
+            Value::Variable(symbol) => self.program.variable(symbol),
+        }
+    }
+
+    /// A number of the program in the library's form; itself where it has no other.
+    #[inline]
+    pub fn down(&self, domain: Domain, value: i64, library: &Library) -> i64 {
+        if self.upper == self.lower {
+            return value;
+        }
+        let neutral = self.upper.to_neutral(domain, value, &self.program);
+        neutral.and_then(|n| self.lower.from_neutral(domain, n, library)).unwrap_or(value)
+    }
+
+    /// A number of the library in the program's form; itself where it has no other.
+    #[inline]
+    pub fn up(&self, domain: Domain, value: i64, library: &Library) -> i64 {
+        if self.upper == self.lower {
+            return value;
+        }
+        let neutral = self.lower.to_neutral(domain, value, library);
+        neutral.and_then(|n| self.upper.from_neutral(domain, n, &self.program)).unwrap_or(value)
+    }
+}
+
+impl Values {
+    /// An address of the program that may be a constant, in the library's form.
+    #[inline]
+    pub fn address_down(&self, domain: Domain, value: usize) -> usize {
+        if self.upper == self.lower || !self.constant_addresses.contains(&value) {
+            return value;
+        }
+        let neutral = self.upper.to_neutral(domain, value as i64, &self.program);
+        // The library's addresses of constants are numbers, or variables that `below` holds.
+        neutral.and_then(|n| self.below.get(&(domain, n)).copied()).unwrap_or(value)
+    }
+}
+
+impl Values {
+    /// Whether an address of the program means something else than memory.
+    pub fn address_is_constant(&self, value: usize) -> bool {
+        self.constant_addresses.contains(&value)
+    }
+}
