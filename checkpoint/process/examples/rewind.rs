@@ -54,7 +54,15 @@ fn cut(frame: usize) -> Result<Image, Error> {
     let threads = threads::stop()?;
     let image = (|| {
         let (signals, files) = (signals::save()?, files::save()?);
-        Ok(Image { frame, space: space::state(), memory: memory(), main: threads::main_state(), threads, signals, files })
+        Ok(Image {
+            frame,
+            space: space::state(),
+            memory: memory(),
+            main: threads::main_state(),
+            threads,
+            signals,
+            files,
+        })
     })();
     threads::go();
     image
@@ -138,7 +146,9 @@ fn run() -> Result<(), Box<dyn Any>> {
         if round == 1 {
             std::fs::create_dir(&scratch)?;
             phasecast_process::on_exit(|_| {
-                let _ = std::fs::remove_dir_all(std::env::temp_dir().join(format!("phasecast-rewind-{}", std::process::id())));
+                let _ = std::fs::remove_dir_all(
+                    std::env::temp_dir().join(format!("phasecast-rewind-{}", std::process::id())),
+                );
             });
         }
         let frame = back(&scratch)?;

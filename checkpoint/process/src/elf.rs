@@ -92,7 +92,8 @@ impl Elf {
             align: 4096,
         };
         for header in bytes.chunks_exact(PROGRAM_HEADER) {
-            let field = |at| number::<8>(header, at).ok_or_else(|| damaged("a number in a program header is out of bounds"));
+            let field =
+                |at| number::<8>(header, at).ok_or_else(|| damaged("a number in a program header is out of bounds"));
             let (kind, flags) = (number::<4>(header, 0).unwrap_or(0), number::<4>(header, 4).unwrap_or(0));
             let (offset, address, file_len, len, align) = (field(8)?, field(16)?, field(32)?, field(40)?, field(48)?);
             match kind {

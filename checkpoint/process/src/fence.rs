@@ -31,12 +31,8 @@ const TRAPPED_IF: &[(i64, u32, &[u32])] = &[
 ];
 
 /// Trapped only where this argument, a mask of signals, is given.
-const TRAPPED_MASK: &[(i64, u32)] = &[
-    (libc::SYS_ppoll, 3),
-    (libc::SYS_pselect6, 5),
-    (libc::SYS_epoll_pwait, 4),
-    (libc::SYS_epoll_pwait2, 4),
-];
+const TRAPPED_MASK: &[(i64, u32)] =
+    &[(libc::SYS_ppoll, 3), (libc::SYS_pselect6, 5), (libc::SYS_epoll_pwait, 4), (libc::SYS_epoll_pwait2, 4)];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
@@ -89,14 +85,17 @@ fn program() -> Vec<libc::sock_filter> {
         blocks.push(lines.len());
         lines.push(load(ARGUMENTS + 8 * argument));
         let last = values.len() - 1;
-        lines.extend(values.iter().enumerate().map(|(i, v)| equal(*v, To::Trap, if i == last { To::Allow } else { To::Next })));
+        lines.extend(
+            values.iter().enumerate().map(|(i, v)| equal(*v, To::Trap, if i == last { To::Allow } else { To::Next })),
+        );
     }
     for (_, argument) in TRAPPED_MASK {
         blocks.push(lines.len());
         lines.extend([load(ARGUMENTS + 8 * argument), equal(0, To::Next, To::Trap)]);
         lines.extend([load(ARGUMENTS + 8 * argument + 4), equal(0, To::Allow, To::Trap)]);
     }
-    let mask = || Line { code: libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, k: RANGE_MASK, yes: To::Next, no: To::Next };
+    let mask =
+        || Line { code: libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, k: RANGE_MASK, yes: To::Next, no: To::Next };
     let trap = lines.len();
     lines.extend([load(POINTER_HIGH), mask(), equal(RANGE_HIGH, To::Next, To::Allow), answer(libc::SECCOMP_RET_TRAP)]);
     let refuse = lines.len();

@@ -102,7 +102,10 @@ pub struct FileState {
 pub(crate) fn prepare() {
     for (fd, keep) in STANDARD.iter().enumerate() {
         // SAFETY: makes new descriptors only.
-        let copy = [900, 3].iter().map(|least| unsafe { libc::fcntl(fd as c_int, libc::F_DUPFD_CLOEXEC, *least) }).find(|c| *c >= 0);
+        let copy = [900, 3]
+            .iter()
+            .map(|least| unsafe { libc::fcntl(fd as c_int, libc::F_DUPFD_CLOEXEC, *least) })
+            .find(|c| *c >= 0);
         keep.store(copy.unwrap_or(-1), Relaxed);
         OWN.add(fd);
     }
@@ -262,6 +265,11 @@ pub(crate) fn note(result: isize) {
     }
 }
 
+/// Forgets a descriptor that the handler itself closed.
+pub(crate) fn forget(fd: usize) {
+    OWN.take(fd);
+}
+
 unsafe fn close_range(first: usize, last: usize, flags: u32) -> isize {
     for fd in first..=last.min(MOST - 1) {
         if OWN.has(fd) {
@@ -294,7 +302,8 @@ fn same(a: i32, b: i32) -> bool {
 pub fn save() -> Result<FileState, Error> {
     let read = |path: &str| fs::read_to_string(path).map_err(|cause| Error::Read { path: path.into(), cause });
     let status = read("/proc/self/status")?;
-    let umask = status.lines().find_map(|l| l.strip_prefix("Umask:")).and_then(|v| u32::from_str_radix(v.trim(), 8).ok());
+    let umask =
+        status.lines().find_map(|l| l.strip_prefix("Umask:")).and_then(|v| u32::from_str_radix(v.trim(), 8).ok());
     let mut files: Vec<OpenFile> = Vec::new();
     for fd in OWN.list() {
         let link = PathBuf::from(format!("/proc/self/fd/{fd}"));
@@ -330,7 +339,9 @@ fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
     let kind = data.file_type();
     if kind.is_file() && data.nlink() == 0 {
         if data.len() > LARGEST_UNNAMED {
-            return Err(Error::Obstacle(format!("descriptor {fd} is a file without a name that is too large to be copied")));
+            return Err(Error::Obstacle(format!(
+                "descriptor {fd} is a file without a name that is too large to be copied"
+            )));
         }
         return Ok(What::Unnamed(fs::read(link).map_err(wrap)?));
     }
@@ -395,7 +406,9 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
         }
         What::Same(other) => return place(*other),
         What::Special(path) => path.clone(),
-        What::Named(path, size) if file.flags & libc::O_ACCMODE != libc::O_RDONLY => overlay::copy(path, *size, scratch)?,
+        What::Named(path, size) if file.flags & libc::O_ACCMODE != libc::O_RDONLY => {
+            overlay::copy(path, *size, scratch)?
+        }
         What::Named(path, _) => overlay::find(path, scratch),
         What::Unnamed(content) => {
             let path = scratch.join(format!("unnamed-{}-{}", std::process::id(), file.fd));
@@ -428,6 +441,7 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
 
 /// Closes the program's files; reserved numbers stay reserved, the standard ones are the launcher's again.
 pub fn clear() {
+    overlay::disable();
     let null = File::open("/dev/null").ok();
     for fd in OWN.list().filter(|fd| *fd > 2) {
         OWN.take(fd);

@@ -43,7 +43,8 @@ impl FromStr for Cpu {
     }
 }
 
-const ABOVE_V3: &str = "-AVX512F,-AVX512CD,-AVX512ER,-AVX512PF,-AVX512VL,-AVX512BW,-AVX512DQ,-FMA4,-XOP,-TBM,-RTM,-XSAVEC";
+const ABOVE_V3: &str =
+    "-AVX512F,-AVX512CD,-AVX512ER,-AVX512PF,-AVX512VL,-AVX512BW,-AVX512DQ,-FMA4,-XOP,-TBM,-RTM,-XSAVEC";
 const ABOVE_V2: &str = "-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-FMA,-BMI1,-BMI2,-LZCNT,-MOVBE";
 
 impl Cpu {
@@ -120,7 +121,7 @@ pub fn start(start: &Start) -> Result<Loaded, Error> {
         linker: base,
     };
     let stack = stack::fill(area, args, environment(start), program.clone().into_os_string(), &image)?;
-    files::set_program(&program);
+    files::set_program(&program.canonicalize().unwrap_or(program));
     Ok(Loaded { entry: base.wrapping_add(linker.entry), stack })
 }
 

@@ -45,7 +45,10 @@ pub(crate) fn prepare() -> Result<(), Error> {
             0,
         );
         if page == libc::MAP_FAILED || libc::madvise(page, 4096, libc::MADV_WIPEONFORK) != 0 {
-            return Err(Error::Kernel { what: "a page that is cleared at a fork", cause: std::io::Error::last_os_error() });
+            return Err(Error::Kernel {
+                what: "a page that is cleared at a fork",
+                cause: std::io::Error::last_os_error(),
+            });
         }
         page
     };

@@ -234,7 +234,8 @@ fn is_upper(tid: u32) -> Option<bool> {
     }
     // A C library that registers no list, or a thread at its very start: where is its stack?
     let Ok(line) = fs::read_to_string(format!("/proc/self/task/{tid}/syscall")) else { return Some(false) };
-    let stack = line.split_whitespace().rev().nth(1).and_then(|w| usize::from_str_radix(w.strip_prefix("0x")?, 16).ok());
+    let stack =
+        line.split_whitespace().rev().nth(1).and_then(|w| usize::from_str_radix(w.strip_prefix("0x")?, 16).ok());
     stack.map(in_range)
 }
 

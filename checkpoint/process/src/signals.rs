@@ -58,7 +58,12 @@ struct Slot {
 }
 
 static SLOTS: [Slot; SIGNALS] = [const {
-    Slot { handler: AtomicUsize::new(0), flags: AtomicUsize::new(0), restorer: AtomicUsize::new(0), mask: AtomicU64::new(0) }
+    Slot {
+        handler: AtomicUsize::new(0),
+        flags: AtomicUsize::new(0),
+        restorer: AtomicUsize::new(0),
+        mask: AtomicU64::new(0),
+    }
 }; SIGNALS];
 
 impl Slot {

@@ -496,7 +496,9 @@ pub(crate) unsafe fn trapped_shmat(args: [usize; 6]) -> isize {
         }
         address
     };
-    if !failed(address) && let Some(free) = SEGMENTS.lock_blocked().iter_mut().find(|s| s.1 == 0) {
+    if !failed(address)
+        && let Some(free) = SEGMENTS.lock_blocked().iter_mut().find(|s| s.1 == 0)
+    {
         *free = (address as usize, len);
     }
     address
@@ -510,7 +512,9 @@ pub(crate) unsafe fn trapped_shmdt(address: usize) -> isize {
     // SAFETY: the upper half's own call.
     let result = unsafe { syscall!(libc::SYS_shmdt, address) };
     let mut len = 0;
-    if !failed(result) && let Some(segment) = SEGMENTS.lock_blocked().iter_mut().find(|s| s.0 == address && s.1 > 0) {
+    if !failed(result)
+        && let Some(segment) = SEGMENTS.lock_blocked().iter_mut().find(|s| s.0 == address && s.1 > 0)
+    {
         len = std::mem::take(&mut segment.1);
     }
     if len > 0 {

@@ -1,7 +1,7 @@
 //! Threads of the upper half: the lower thread pointer each borrows when it calls MPI, stopping them at a cut, making
 //! them again at a restart.
-pub(crate) use crate::parking::{probe, stop_entry};
 pub use crate::parking::{MainState, ThreadState, end, go, main_state, recreate, restore_main, stop};
+pub(crate) use crate::parking::{probe, stop_entry};
 use crate::sys::{self, failed, syscall};
 use crate::{Error, gate};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -105,4 +105,3 @@ pub(crate) fn upper_of(lower: usize) -> usize {
     }
     LOANS.iter().find(|l| l.lower.load(Relaxed) == lower).map_or(0, |l| l.upper.load(Relaxed))
 }
-

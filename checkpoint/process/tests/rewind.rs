@@ -1,0 +1,51 @@
+//! Programs that are saved, thrown away and made again within one process.
+mod common;
+use common::{compile, output};
+use tempfile::TempDir;
+
+fn goes_back(options: &[&str], times: &str) {
+    let folder = TempDir::new().unwrap();
+    let program = compile(&folder, "cc", &["back.c"], options);
+    let text = output("rewind", &[times, program.to_str().unwrap(), folder.path().to_str().unwrap()]);
+    assert_eq!(text, format!("{times}\npassed\n"));
+    // What the replayed program wrote went to copies.
+    assert_eq!(std::fs::read_to_string(folder.path().join("later")).unwrap(), "original");
+    assert!(!folder.path().join("moved").exists());
+    assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), "before\nafter    0\n");
+}
+
+#[test]
+fn a_movable_program() {
+    goes_back(&["-pie", "-fPIE"], "0");
+    goes_back(&["-pie", "-fPIE"], "1");
+    goes_back(&["-pie", "-fPIE"], "50");
+}
+
+#[test]
+fn a_program_at_fixed_addresses() {
+    goes_back(&["-no-pie"], "10");
+}
+
+#[test]
+fn fortran_with_openmp_and_a_scratch_file() {
+    let folder = TempDir::new().unwrap();
+    for (times, policy) in [("1", "passive"), ("20", "active")] {
+        let program = compile(&folder, "gfortran", &["openmp.f90", "gate.c"], &["-fopenmp"]);
+        let args = ["OMP_WAIT_POLICY", policy];
+        let output = common::run("rewind", &[times, program.to_str().unwrap()], &[(args[0], args[1])]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text, format!("{times}\npassed\n"), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn what_no_other_machine_has_refuses_the_cut() {
+    let folder = TempDir::new().unwrap();
+    let program = compile(&folder, "cc", &["obstacle.c"], &[]);
+    for (what, reason) in [("socket", "socket:"), ("pipe", "pipe:"), ("timer", "timer_create"), ("nothing", "")] {
+        let output = common::run("rewind", &["1", program.to_str().unwrap(), what], &[]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && errors.contains(reason), "{what}: {:?} {errors}", output.status);
+        assert_eq!(errors.is_empty(), what == "nothing", "{errors}");
+    }
+}
