@@ -13,12 +13,22 @@ pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, bincode::config::standard()).expect("our own types can be encoded")
 }
 
-/// A structure from bytes; the whole of `bytes` must be used.
+/// A structure from bytes; the whole of `bytes` must be used. Memory is bounded by their number, not by what they claim.
 ///
 /// # Errors
 /// A sentence if the bytes are not such a structure.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let config = bincode::config::standard().with_limit::<MAX_BLOCK>();
+    // An integer counts as up to 8 bytes, of which one may be there. The limit is a constant to bincode, hence steps.
+    match bytes.len() {
+        0..=0x2000 => limited::<T, 0x2_0000>(bytes),
+        0x2001..=0x2_0000 => limited::<T, 0x20_0000>(bytes),
+        0x2_0001..=0x20_0000 => limited::<T, 0x200_0000>(bytes),
+        _ => limited::<T, MAX_BLOCK>(bytes),
+    }
+}
+
+fn limited<T: DeserializeOwned, const LIMIT: usize>(bytes: &[u8]) -> Result<T, String> {
+    let config = bincode::config::standard().with_limit::<LIMIT>();
     match bincode::serde::decode_from_slice(bytes, config) {
         Ok((value, used)) if used == bytes.len() => Ok(value),
         Ok((_, used)) => Err(format!("{} bytes are left over after a record", bytes.len() - used)),
@@ -68,5 +78,28 @@ impl Unpacker {
         out.reserve(length);
         let read = state.decompress_to_buffer(bytes, out).map_err(|e| format!("a block cannot be unpacked ({e})"))?;
         if read == length { Ok(()) } else { Err(format!("a block has {read} bytes instead of {length}")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Record = (Vec<String>, Vec<(u64, i32, u8)>, Option<Vec<u32>>);
+
+    proptest! {
+        #[test]
+        fn records_of_any_length(texts: Vec<String>, small in 0u64..3, count in 0usize..20_000, more: Option<Vec<u32>>) {
+            let record: Record = (texts, vec![(small, small as i32, 0); count], more);
+            prop_assert_eq!(from_bytes::<Record>(&to_bytes(&record)), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_claim_is_refused_before_memory_is_taken() {
+        // A string of 2^29 bytes, of which 3 are there.
+        let claims = [&[252, 0, 0, 0, 32][..], b"abc"].concat();
+        assert!(from_bytes::<String>(&claims).unwrap_err().contains("LimitExceeded"));
     }
 }

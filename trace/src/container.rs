@@ -98,6 +98,9 @@ impl Container {
             let found = if bytes.is_empty() { "it is empty" } else { "its first bytes are others" };
             return Err(TraceError::Foreign { path: path.to_owned(), expected: "file", found: found.into() });
         }
+        if !bytes[10..24].iter().all(|byte| matches!(byte, b' '..=b'~')) || bytes[24] != b'\n' {
+            return Err(TraceError::corrupt(path, 10, "it does not say of which kind it is"));
+        }
         let kind = String::from_utf8_lossy(&bytes[10..24]).trim_end().to_string();
         let version = u16::from_le_bytes([bytes[25], bytes[26]]);
         let mut sections = Vec::new();

@@ -10,7 +10,8 @@
 //! Gap and duration are in clock units, the gap from the exit of the call before it (or the chunk's base). A shape is
 //! `role u8 | flags | procedure | zigzag peer | zigzag tag | communicator | bytes | site`, varints but for the role:
 //! the class of a call, or 0x80 + the kind of a part. A chunk stands alone: its dictionary starts empty.
-use crate::model::{Call, Part};
+use crate::model::{Call, Class, Flags, Part, PartKind};
+use crate::units::{CommId, Nanos, ProcId};
 use crate::varint::{put, zigzag};
 
 /// Shapes that a chunk can hold.
@@ -70,6 +71,37 @@ impl Shape {
             proc: 0,
             flags: part.flags.0,
             role: PART | part.kind as u8,
+        }
+    }
+
+    /// The inverse of [`Shape::call`], at time 0; `proc` and `comm` are what its numbers stand for. A role that is no
+    /// class (decoders let none pass) counts as [`Class::Other`].
+    pub fn to_call(&self, thread: u16, proc: ProcId, comm: CommId) -> Call {
+        Call {
+            proc,
+            class: Class::from_u8(self.role).unwrap_or(Class::Other),
+            flags: Flags(self.flags),
+            thread,
+            peer: self.peer,
+            tag: self.tag,
+            bytes: self.bytes,
+            comm,
+            site: self.site,
+            enter: Nanos(0),
+            exit: Nanos(0),
+        }
+    }
+
+    /// The inverse of [`Shape::part`]; `comm` is what its number stands for. A role that is no kind (decoders let none
+    /// pass) counts as [`PartKind::Post`].
+    pub fn to_part(&self, comm: CommId) -> Part {
+        Part {
+            kind: PartKind::from_u8(self.role & !PART).unwrap_or(PartKind::Post),
+            flags: Flags(self.flags),
+            peer: self.peer,
+            tag: self.tag,
+            bytes: self.bytes,
+            comm,
         }
     }
 

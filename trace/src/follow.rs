@@ -1,11 +1,10 @@
 //! Follows a trace while the program runs: each poll yields the calls that were completed since the last one.
 use crate::clock::Clock;
 use crate::codec;
-use crate::decode::{Decoder, RawCall};
-use crate::encode::{PART, Shape};
+use crate::decode::Decoder;
 use crate::error::TraceError;
 use crate::frame::{HEAD, Kind};
-use crate::model::{Call, CallRef, Class, Flags, Part, PartKind, RankHeader, Trailer};
+use crate::model::{CallRef, RankHeader, Trailer};
 use crate::rank_file::{file_name, read_frame, read_payload};
 use crate::tail;
 use crate::units::{CommId, Nanos, ProcId, Rank};
@@ -175,36 +174,10 @@ fn drain(
     let (mut shapes, mut parts) = (Vec::new(), Vec::new());
     while let Some(raw) = decoder.next_call(&mut shapes).map_err(|what| TraceError::corrupt(path, offset, what))? {
         parts.clear();
-        parts.extend(shapes.iter().map(local_part));
-        each(CallRef { call: &local_call(&raw, thread, clock), parts: &parts });
+        parts.extend(shapes.iter().map(|shape| shape.to_part(CommId(shape.comm))));
+        let mut call = raw.shape.to_call(thread, ProcId(raw.shape.proc), CommId(raw.shape.comm));
+        (call.enter, call.exit) = (Nanos(clock.nanos(raw.enter)), Nanos(clock.nanos(raw.exit)));
+        each(CallRef { call: &call, parts: &parts });
     }
     Ok(())
-}
-
-fn local_call(raw: &RawCall, thread: u16, clock: &Clock) -> Call {
-    let shape = &raw.shape;
-    Call {
-        proc: ProcId(shape.proc),
-        class: Class::from_u8(shape.role).unwrap_or(Class::Other),
-        flags: Flags(shape.flags),
-        thread,
-        peer: shape.peer,
-        tag: shape.tag,
-        bytes: shape.bytes,
-        comm: CommId(shape.comm),
-        site: shape.site,
-        enter: Nanos(clock.nanos(raw.enter)),
-        exit: Nanos(clock.nanos(raw.exit)),
-    }
-}
-
-fn local_part(shape: &Shape) -> Part {
-    Part {
-        kind: PartKind::from_u8(shape.role & !PART).unwrap_or(PartKind::Post),
-        flags: Flags(shape.flags),
-        peer: shape.peer,
-        tag: shape.tag,
-        bytes: shape.bytes,
-        comm: CommId(shape.comm),
-    }
 }

@@ -6,7 +6,7 @@ use crate::codec::Unpacker;
 use crate::decode::Decoder;
 use crate::encode::{PART, Shape};
 use crate::error::TraceError;
-use crate::model::{Call, CallRef, Class, Flags, PEER_ANY, Part, PartKind};
+use crate::model::{Call, CallRef, Class, Flags, PEER_ANY, Part};
 use crate::rank_file::{Chunk, RankFile, Thread};
 use crate::reader::{Loaded, Trace};
 use crate::units::{CommId, Nanos, ProcId, Rank};
@@ -247,32 +247,12 @@ impl Source<'_> {
         if shape.peer < PEER_ANY || shape.peer >= 0 && shape.peer as u32 >= self.size {
             return Err(damaged(format!("rank {} of {} is named as a peer", shape.peer, self.size)));
         }
-        let flags = Flags(shape.flags);
         if shape.role & PART != 0 {
-            let kind = PartKind::from_u8(shape.role & !PART).unwrap_or(PartKind::Post);
-            return Ok(Resolved::Part(Part {
-                kind,
-                flags,
-                peer: shape.peer,
-                tag: shape.tag,
-                bytes: shape.bytes,
-                comm,
-            }));
+            return Ok(Resolved::Part(shape.to_part(comm)));
         }
         let proc = self.loaded.procs.get(usize::from(shape.proc)).copied();
         let proc = proc.ok_or_else(|| damaged(format!("procedure {} is used but not named", shape.proc)))?;
-        Ok(Resolved::Call(Call {
-            proc,
-            class: Class::from_u8(shape.role).unwrap_or(Class::Other),
-            flags,
-            thread,
-            peer: shape.peer,
-            tag: shape.tag,
-            bytes: shape.bytes,
-            comm,
-            site: shape.site,
-            ..blank_call()
-        }))
+        Ok(Resolved::Call(shape.to_call(thread, proc, comm)))
     }
 }
 

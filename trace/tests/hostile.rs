@@ -1,13 +1,13 @@
 //! Bad input is read or refused: it never panics a reader, hangs it, or makes it allocate without bound. Files are
 //! mutated and their checksums put right again, so that what lies behind the checksum is reached.
 mod common;
+use common::inputs::{check, read_all};
 use common::{Made, call, part, write};
 use phasecast_trace::container::Container;
 use phasecast_trace::decode::Decoder;
-use phasecast_trace::follow::RankFollower;
 use phasecast_trace::frame::{Frame, HEAD, Kind};
 use phasecast_trace::model::{ClockStart, CommDef, RankHeader, Trailer};
-use phasecast_trace::{Class, Flags, PartKind, Rank, Summary, Trace, TraceError, codec, tail};
+use phasecast_trace::{Class, Flags, PartKind, Rank, Trace, TraceError, codec, tail};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::path::{Path, PathBuf};
@@ -85,28 +85,6 @@ fn reseal(bytes: &[u8], edits: &[Edit], which: Index, head: u8, value: u64) -> V
     out
 }
 
-/// Reads all there is, in all ways there are.
-fn read_all(path: &Path) -> Result<(), TraceError> {
-    let mut follower = RankFollower::open(path, Rank(0));
-    if let Ok(Some(follower)) = &mut follower {
-        let _ = follower.poll(|_| {});
-        let _ = follower.poll(|_| {});
-    }
-    let trace = Trace::open(path)?;
-    for rank in trace.ranks() {
-        let (start, end) = trace.span(rank);
-        assert!(start <= end);
-        trace.for_each_event(rank, |event| {
-            assert!(event.enter <= event.exit && (event.peer as u32) < trace.size() || event.peer < 0);
-            assert!(event.comm.index() < trace.comms().len());
-        })?;
-    }
-    trace.cuts()?;
-    let summary = Summary::of(&trace, &|_, _| {})?;
-    serde_json::to_string(&summary).expect("a summary is JSON");
-    Ok(())
-}
-
 fn base(folder: &Path) -> (PathBuf, PathBuf, Vec<u8>) {
     let path = folder.join("t.trace");
     write(&path, &made());
@@ -115,16 +93,7 @@ fn base(folder: &Path) -> (PathBuf, PathBuf, Vec<u8>) {
     (path, file, bytes)
 }
 
-/// Reading is refused as bad input, or succeeds.
-fn check(path: &Path) {
-    if let Err(error) = read_all(path) {
-        assert!(error.is_input(), "{error}");
-    }
-}
-
 proptest! {
-
-
     #[test]
     fn mutated_files(edits in edits()) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,10 @@
 //! What is written is read back; what is cut off or damaged is refused or opens as far as it goes, and never panics.
-use phasecast_trace::model::{CommDef, Ending, Trailer};
+mod common;
+use common::{Made, write_timed as write};
 use phasecast_trace::units::{CommId, Nanos, ProcId, Rank};
-use phasecast_trace::writer::{TraceWriter, made_header};
 use phasecast_trace::{Call, Class, Flags, Part, PartKind, Trace};
 use proptest::prelude::*;
 use std::path::Path;
-
-type Made = Vec<(Call, Vec<Part>)>;
 
 fn part() -> impl Strategy<Value = Part> {
     (0u8..4, -3i32..2, 0i32..5, prop_oneof![Just(8u64), any::<u64>()], 0u32..2).prop_map(
@@ -47,26 +45,6 @@ fn calls() -> impl Strategy<Value = Made> {
             })
             .collect()
     })
-}
-
-fn write(path: &Path, ranks: &[Made]) {
-    let writer = TraceWriter::create(path).unwrap();
-    let size = ranks.len() as u32;
-    for (rank, made) in ranks.iter().enumerate() {
-        let rank = rank as u32;
-        let header = made_header(Rank(rank), size, "made", &["MPI_Send", "MPI_Recv"]);
-        let mut out = writer.rank(&header).unwrap();
-        let world = CommDef { local: 0, members: (0..size).collect(), remote: vec![] };
-        let own = CommDef { local: 1, members: vec![rank], remote: vec![] };
-        out.comms(&[world, own]).unwrap();
-        for (call, parts) in made {
-            out.push(call, parts).unwrap();
-        }
-        let end_units = out.last().0;
-        let trailer = Trailer { ending: Ending::Finalized, calls: 0, end_units, own_ns: 0, modules: vec![] };
-        out.finish(trailer).unwrap();
-    }
-    writer.finish().unwrap();
 }
 
 /// Reads everything there is to read.

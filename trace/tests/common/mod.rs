@@ -1,5 +1,7 @@
 //! Made traces for the tests.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+pub mod inputs;
+
 use phasecast_trace::model::{CommDef, Ending, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
 use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank};
@@ -30,8 +32,25 @@ pub fn part(kind: PartKind, peer: i32, tag: i32) -> Part {
     Part { kind, flags: Flags(0), peer, tag, bytes: 8, comm: CommId(0) }
 }
 
-/// Writes a trace of two procedures (`MPI_Send`, `MPI_Recv`) and two communicators (the world, each rank alone).
+/// Writes a trace as [`write_timed`] does, of calls without a time one after the other.
 pub fn write(path: &Path, ranks: &[Made]) {
+    let timed = |made: &Made| {
+        let mut now = 0;
+        let one = |(call, parts): &(Call, Vec<Part>)| {
+            let mut call = *call;
+            if call.exit.0 == 0 {
+                (call.enter, call.exit) = (Nanos(now + 100), Nanos(now + 150));
+            }
+            now = call.exit.0;
+            (call, parts.clone())
+        };
+        made.iter().map(one).collect()
+    };
+    write_timed(path, &ranks.iter().map(timed).collect::<Vec<Made>>());
+}
+
+/// Writes a trace of two procedures (`MPI_Send`, `MPI_Recv`) and two communicators (the world, each rank alone).
+pub fn write_timed(path: &Path, ranks: &[Made]) {
     let writer = TraceWriter::create(path).unwrap();
     let size = ranks.len() as u32;
     for (rank, made) in ranks.iter().enumerate() {
@@ -42,12 +61,7 @@ pub fn write(path: &Path, ranks: &[Made]) {
         let own = CommDef { local: 1, members: vec![rank], remote: vec![] };
         out.comms(&[world, own]).unwrap();
         for (call, parts) in made {
-            let mut call = *call;
-            if call.exit.0 == 0 {
-                call.enter = Nanos(out.last().0 + 100);
-                call.exit = Nanos(out.last().0 + 150);
-            }
-            out.push(&call, parts).unwrap();
+            out.push(call, parts).unwrap();
         }
         let end_units = out.last().0;
         let trailer = Trailer { ending: Ending::Finalized, calls: 0, end_units, own_ns: 0, modules: vec![] };

@@ -87,8 +87,10 @@ pub(super) struct World {
 impl Definitions {
     /// Puts the definitions together; a sentence if they describe no MPI program.
     pub(super) fn world(mut self) -> Result<World, String> {
+        let mpi = self.groups.iter().filter(|(_, g)| g.kind == COMM_LOCATIONS && g.paradigm == MPI);
         let main: Option<Vec<u64>> =
-            self.groups.values().find(|g| g.kind == COMM_LOCATIONS && g.paradigm == MPI).map(|g| g.members.clone());
+            // Of several the one with the lowest number, so that the same archive is always the same trace.
+            mpi.min_by_key(|(id, _)| **id).map(|(_, group)| group.members.clone());
         let by_id: HashMap<u64, Location> = self.locations.iter().map(|l| (l.id, *l)).collect();
         let main: Vec<Location> = match main {
             Some(ids) => ids.iter().filter_map(|id| by_id.get(id).copied()).collect(),

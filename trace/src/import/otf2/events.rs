@@ -1,6 +1,6 @@
 //! The events of one location of an OTF2 archive as calls: a region of MPI is a call, and the MPI records within it say
 //! what it communicated. A record outside of any region is a call of its own.
-use super::definitions::{BARE, World};
+use super::definitions::World;
 use super::library::{CONTINUE, INTERRUPT, Library, Object, Verdict};
 use crate::error::TraceError;
 use crate::import::classify::classify;
@@ -180,157 +180,101 @@ impl<'a> Lane<'a> {
             lane.parts.push(part);
         })
     }
-}
 
-/// The conversion behind the user data of a callback.
-///
-/// # Safety
-/// `user` must be the pointer that was registered: a `Lane` that nobody else uses while its events are read.
-unsafe fn lane<'a>(user: *mut c_void) -> &'a mut Lane<'a> {
-    // SAFETY: the caller's promise.
-    unsafe { &mut *user.cast::<Lane<'a>>() }
-}
-
-unsafe extern "C" fn enter(_: u64, time: u64, _: u64, user: *mut c_void, _: Object, region: u32) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    let lane = unsafe { lane(user) };
-    match &mut lane.open {
-        Some(open) => open.depth = open.depth.saturating_add(1),
-        None => lane.open = lane.world.regions.get(&region).copied().map(|proc| lane.begin(proc, time)),
-    }
-    CONTINUE
-}
-
-unsafe extern "C" fn leave(_: u64, time: u64, _: u64, user: *mut c_void, _: Object, _: u32) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    let lane = unsafe { lane(user) };
-    match lane.open.take() {
-        Some(open) if open.depth == 0 => lane.end(open, time),
-        Some(open) => {
-            lane.open = Some(Open { depth: open.depth - 1, ..open });
-            CONTINUE
+    fn enter(&mut self, time: u64, region: u32) -> Verdict {
+        match &mut self.open {
+            Some(open) => open.depth = open.depth.saturating_add(1),
+            None => self.open = self.world.regions.get(&region).copied().map(|proc| self.begin(proc, time)),
         }
-        None => CONTINUE,
+        CONTINUE
     }
-}
 
-unsafe extern "C" fn send(
-    _: u64,
-    time: u64,
-    _: u64,
-    user: *mut c_void,
-    _: Object,
-    to: u32,
-    comm: u32,
-    tag: u32,
-    bytes: u64,
-) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    unsafe { lane(user) }.sent(time, BARE_SEND, (to, comm, tag, bytes))
-}
-
-unsafe extern "C" fn isend(
-    _: u64,
-    time: u64,
-    _: u64,
-    user: *mut c_void,
-    _: Object,
-    to: u32,
-    comm: u32,
-    tag: u32,
-    bytes: u64,
-    _: u64,
-) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    unsafe { lane(user) }.sent(time, BARE_ISEND, (to, comm, tag, bytes))
-}
-
-unsafe extern "C" fn irecv_request(_: u64, _: u64, _: u64, user: *mut c_void, _: Object, request: u64) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    let lane = unsafe { lane(user) };
-    lane.posted.insert(request);
-    if let Some(open) = &mut lane.open {
-        if open.call.class == Class::Start {
-            let (kind, flags) = (PartKind::Post, Flags::PERSISTENT);
-            lane.parts.push(Part { kind, flags, peer: PEER_ANY, tag: TAG_ANY, bytes: 0, comm: CommId(0) });
-        } else {
-            open.call.flags = open.call.flags.with(Flags::RECV_POST);
+    fn leave(&mut self, time: u64) -> Verdict {
+        match self.open.take() {
+            Some(open) if open.depth == 0 => self.end(open, time),
+            Some(open) => {
+                self.open = Some(Open { depth: open.depth - 1, ..open });
+                CONTINUE
+            }
+            None => CONTINUE,
         }
     }
-    CONTINUE
-}
 
-unsafe extern "C" fn recv(
-    _: u64,
-    time: u64,
-    _: u64,
-    user: *mut c_void,
-    _: Object,
-    from: u32,
-    comm: u32,
-    tag: u32,
-    bytes: u64,
-) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    unsafe { lane(user) }.received(time, BARE_RECV, (from, comm, tag, bytes))
-}
-
-unsafe extern "C" fn irecv(
-    _: u64,
-    time: u64,
-    _: u64,
-    user: *mut c_void,
-    _: Object,
-    from: u32,
-    comm: u32,
-    tag: u32,
-    bytes: u64,
-    request: u64,
-) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    let lane = unsafe { lane(user) };
-    lane.posted.remove(&request);
-    lane.received(time, BARE_WAIT, (from, comm, tag, bytes))
-}
-
-unsafe extern "C" fn cancelled(_: u64, time: u64, _: u64, user: *mut c_void, _: Object, request: u64) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    let lane = unsafe { lane(user) };
-    if !lane.posted.remove(&request) {
-        return CONTINUE;
-    }
-    let (kind, flags) = (PartKind::Recv, Flags::CANCELLED);
-    let part = Part { kind, flags, peer: PEER_ANY, tag: TAG_ANY, bytes: 0, comm: CommId(0) };
-    lane.record(time, BARE_WAIT, |lane, _| lane.parts.push(part))
-}
-
-unsafe extern "C" fn collective_end(
-    _: u64,
-    time: u64,
-    _: u64,
-    user: *mut c_void,
-    _: Object,
-    op: u8,
-    comm: u32,
-    root: u32,
-    sent: u64,
-    received: u64,
-) -> Verdict {
-    // SAFETY: OTF2 hands on the pointer that was registered with it.
-    let lane = unsafe { lane(user) };
-    let bare = u16::from(op);
-    if lane.open.is_none() && bare >= BARE_SEND.min(BARE.len() as u16) {
-        return CONTINUE;
-    }
-    let peer = lane.world.peer(lane.rank, comm, root);
-    let local = lane.locals.get(&comm).copied();
-    lane.record(time, bare, |_, open| {
-        let event = matches!(open.call.class, Class::Collective | Class::Comm | Class::Rma | Class::Io);
-        if let (true, false, Some(local)) = (event, open.told, local) {
-            open.call.comm = CommId(local);
-            open.call.peer = peer.unwrap_or(PEER_NONE);
-            open.call.bytes = if sent > 0 { sent } else { received };
-            open.told = true;
+    fn posted(&mut self, request: u64) -> Verdict {
+        self.posted.insert(request);
+        if let Some(open) = &mut self.open {
+            if open.call.class == Class::Start {
+                self.parts.push(unknown(PartKind::Post, Flags::PERSISTENT));
+            } else {
+                open.call.flags = open.call.flags.with(Flags::RECV_POST);
+            }
         }
-    })
+        CONTINUE
+    }
+
+    fn completed(&mut self, time: u64, request: u64, message: (u32, u32, u32, u64)) -> Verdict {
+        self.posted.remove(&request);
+        self.received(time, BARE_WAIT, message)
+    }
+
+    fn cancelled(&mut self, time: u64, request: u64) -> Verdict {
+        if !self.posted.remove(&request) {
+            return CONTINUE;
+        }
+        self.record(time, BARE_WAIT, |lane, _| lane.parts.push(unknown(PartKind::Recv, Flags::CANCELLED)))
+    }
+
+    fn collective(&mut self, time: u64, op: u8, (comm, root): (u32, u32), bytes: u64) -> Verdict {
+        let bare = u16::from(op);
+        if self.open.is_none() && bare >= BARE_SEND {
+            return CONTINUE;
+        }
+        let peer = self.world.peer(self.rank, comm, root);
+        let local = self.locals.get(&comm).copied();
+        self.record(time, bare, |_, open| {
+            let event = matches!(open.call.class, Class::Collective | Class::Comm | Class::Rma | Class::Io);
+            if let (true, false, Some(local)) = (event, open.told, local) {
+                open.call.comm = CommId(local);
+                open.call.peer = peer.unwrap_or(PEER_NONE);
+                open.call.bytes = bytes;
+                open.told = true;
+            }
+        })
+    }
+}
+
+/// A part of which only the kind is known.
+fn unknown(kind: PartKind, flags: Flags) -> Part {
+    Part { kind, flags, peer: PEER_ANY, tag: TAG_ANY, bytes: 0, comm: CommId(0) }
+}
+
+/// OTF2's callbacks of events: location, time, position, user data and attributes come first in each.
+macro_rules! callbacks {
+    ($($name:ident($($arg:ident: $type:ty),*) = |$lane:ident, $time:ident| $body:expr;)*) => { $(
+        #[allow(clippy::too_many_arguments, reason = "OTF2's own")]
+        pub(super) unsafe extern "C" fn $name(
+            _: u64, $time: u64, _: u64, user: *mut c_void, _: Object, $($arg: $type),*
+        ) -> Verdict {
+            // SAFETY: OTF2 hands on the pointer that was registered with it: a `Lane` that nobody else uses while its
+            // events are read.
+            let $lane = unsafe { &mut *user.cast::<Lane<'_>>() };
+            $body
+        }
+    )* };
+}
+
+callbacks! {
+    enter(region: u32) = |lane, time| lane.enter(time, region);
+    leave(_region: u32) = |lane, time| lane.leave(time);
+    send(to: u32, comm: u32, tag: u32, bytes: u64) = |lane, time| lane.sent(time, BARE_SEND, (to, comm, tag, bytes));
+    isend(to: u32, comm: u32, tag: u32, bytes: u64, _request: u64) =
+        |lane, time| lane.sent(time, BARE_ISEND, (to, comm, tag, bytes));
+    irecv_request(request: u64) = |lane, _time| lane.posted(request);
+    recv(from: u32, comm: u32, tag: u32, bytes: u64) =
+        |lane, time| lane.received(time, BARE_RECV, (from, comm, tag, bytes));
+    irecv(from: u32, comm: u32, tag: u32, bytes: u64, request: u64) =
+        |lane, time| lane.completed(time, request, (from, comm, tag, bytes));
+    cancelled(request: u64) = |lane, time| lane.cancelled(time, request);
+    collective_end(op: u8, comm: u32, root: u32, sent: u64, received: u64) =
+        |lane, time| lane.collective(time, op, (comm, root), if sent > 0 { sent } else { received });
 }

@@ -4,6 +4,8 @@
 mod definitions;
 mod events;
 mod library;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod records;
 
 use super::{Format, Imported};
 use crate::error::TraceError;
@@ -31,32 +33,45 @@ pub fn import(anchor: &Path, out: &Path, progress: &dyn Fn(u64, u64)) -> Result<
     let reader = Reader::open(&library, anchor)?;
     let world = reader.definitions()?;
     let total: u64 = world.ranks.iter().flatten().fold(0, |sum, l| sum.saturating_add(l.events));
-    let (mut done, mut calls, mut missing) = (0, 0, Missing::default());
+    let mut done = 0u64;
     reader.open_events(&world)?;
+    let imported = convert(&world, &writer, |location, lane| {
+        reader.events(location, lane, &mut |read| {
+            done = done.saturating_add(read);
+            progress(done.min(total), total);
+        })
+    })?;
+    reader.close();
+    writer.finish()?;
+    Ok(imported)
+}
+
+/// Writes each rank's file; `read` hands the events of a location to its lane.
+fn convert(
+    world: &World,
+    writer: &TraceWriter,
+    mut read: impl FnMut(&Location, &mut Lane<'_>) -> Result<(), TraceError>,
+) -> Result<Imported, TraceError> {
+    let (mut calls, mut missing) = (0, Missing::default());
     let names: Vec<&str> = world.names.iter().map(String::as_str).collect();
     for (rank, locations) in (0u32..).zip(&world.ranks) {
         let mut header = made_header(Rank(rank), world.ranks.len() as u32, "", &names);
         header.mpi = "not told (OTF2)".into();
         let mut file = writer.rank(&header)?;
-        let (defs, locals) = comms(&world, rank);
+        let (defs, locals) = comms(world, rank);
         file.comms(&defs)?;
         let mut end = 0;
         for (thread, location) in locations.iter().enumerate() {
             if thread > 0 {
                 file.next_thread()?;
             }
-            let mut lane = Lane::new(&world, rank, &locals, &mut file, &mut missing);
-            reader.events(location, &mut lane, &mut |read| {
-                done += read;
-                progress(done.min(total), total);
-            })?;
+            let mut lane = Lane::new(world, rank, &locals, &mut file, &mut missing);
+            read(location, &mut lane)?;
             calls += lane.calls;
             end = end.max(file.last().0);
         }
         file.finish(Trailer { ending: Ending::Finalized, calls: 0, end_units: end, own_ns: 0, modules: Vec::new() })?;
     }
-    reader.close();
-    writer.finish()?;
     Ok(Imported { format: Format::Otf2, ranks: world.ranks.len() as u32, calls, notes: missing.notes() })
 }
 
