@@ -49,26 +49,25 @@ fn measure(folder: &Path, bytes: usize, huge: bool) -> Outcome {
     // SAFETY: the same bytes, read only.
     let plain = unsafe { std::slice::from_raw_parts(BASE as *const u8, bytes) };
 
-    let times: Vec<(f64, f64)> = (0..3).map(|_| writing(folder, plain)).collect::<Result<_, _>>()?;
-    let best = |pick: fn(&(f64, f64)) -> f64| times.iter().map(pick).fold(f64::INFINITY, f64::min);
-    let (write, write_sync) = (best(|t| t.0), best(|t| t.1));
-    let mut dumped = (f64::INFINITY, f64::INFINITY);
+    let (mut write, mut write_sync, mut dump, mut dump_sync) = (f64::MAX, f64::MAX, f64::MAX, f64::MAX);
     let set = folder.join("set");
-    for _ in 0..3 {
+    for _ in 0..5 {
+        let (unsynced, synced) = writing(folder, plain)?;
+        (write, write_sync) = (write.min(unsynced), write_sync.min(synced));
         let _ = fs::remove_dir_all(&set);
         fs::create_dir(&set)?;
         let start = Clock::start();
         let mut store = Store::create(&set, 0)?;
         let mut state = State { size: 1, ..State::default() };
         dump::memory(&mut store, &mut state)?;
-        let unsynced = start.read();
+        dump = dump.min(start.read());
         store.save(&state)?;
-        dumped = (dumped.0.min(unsynced), dumped.1.min(start.read()));
+        dump_sync = dump_sync.min(start.read());
     }
     row("write()", bytes, write, None);
-    row("dump", bytes, dumped.0, Some(write));
+    row("dump", bytes, dump, Some(write));
     row("write() + fsync", bytes, write_sync, None);
-    row("dump + save (fsync)", bytes, dumped.1, Some(write_sync));
+    row("dump + save (fsync)", bytes, dump_sync, Some(write_sync));
 
     let packed = folder.join("packed");
     let start = Clock::start();
@@ -76,18 +75,14 @@ fn measure(folder: &Path, bytes: usize, huge: bool) -> Outcome {
     row("pack", bytes, start.read(), None);
     println!("    packed to {:.1} %", about.bytes as f64 / bytes as f64 * 100.0);
 
-    let mut fresh = f64::INFINITY;
-    for name in ["plain", "set/rank-00000.store"] {
-        let path = folder.join(name);
-        let best = (0..3).map(|_| reading(&path)).collect::<Result<Vec<_>, _>>()?;
-        let best = best.into_iter().fold(f64::INFINITY, f64::min);
-        row(&format!("read() {name} to one buffer"), bytes, best, None);
-        fresh = (0..3).map(|_| reading_fresh(&path, bytes)).fold(f64::INFINITY, f64::min);
-        row(&format!("read() {name} to new memory"), bytes, fresh, None);
-    }
+    let path = folder.join("plain");
+    let best = |measure: &dyn Fn() -> f64| (0..5).map(|_| measure()).fold(f64::MAX, f64::min);
+    row("read() to one buffer", bytes, best(&|| reading(&path)), None);
+    let fresh = best(&|| reading_fresh(&path, bytes));
+    row("read() to new memory", bytes, fresh, None);
     for (name, path) in [("restore from folder", &set), ("restore from packed", &packed)] {
         let images = Images::open(path)?;
-        let mut best = f64::INFINITY;
+        let mut best = f64::MAX;
         for _ in 0..3 {
             restore::clear();
             let start = Clock::start();
@@ -144,11 +139,15 @@ fn writing(folder: &Path, bytes: &[u8]) -> std::io::Result<(f64, f64)> {
 }
 
 /// Reads as `dd bs=1M of=/dev/null` does.
-fn reading(path: &Path) -> std::io::Result<f64> {
+fn reading(path: &Path) -> f64 {
     let start = Clock::start();
-    let (mut file, mut block) = (File::open(path)?, vec![0; 1 << 20]);
-    while file.read(&mut block)? > 0 {}
-    Ok(start.read())
+    let mut block = vec![0; 1 << 20];
+    let read = File::open(path).and_then(|mut file| {
+        while file.read(&mut block)? > 0 {}
+        Ok(())
+    });
+    assert!(read.is_ok(), "{read:?}");
+    start.read()
 }
 
 /// Reads to memory that was never touched.

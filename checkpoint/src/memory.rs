@@ -89,12 +89,13 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// Whether it shows a file (and not memory alone).
     pub fn is_file(&self) -> bool {
-        self.inode != 0 && !self.is_shared_memory()
+        let memory = ["/dev/zero", "/dev/zero (deleted)", "/anon_hugepage (deleted)"];
+        self.inode != 0 && !memory.contains(&self.name.as_str())
     }
 
-    /// Anonymous memory that children share: the kernel shows a file that nobody can open.
+    /// Whether it is memory alone that children share.
     pub fn is_shared_memory(&self) -> bool {
-        self.flags.has(Flags::SHARED) && self.name == "/dev/zero (deleted)"
+        self.flags.has(Flags::SHARED) && !self.is_file()
     }
 }
 
@@ -130,7 +131,8 @@ fn parse(text: &str) -> Result<Vec<Mapping>, MemoryError> {
 
 fn flag(word: &str) -> u16 {
     match word {
-        "hg" => Flags::HUGE,
+        // Pages of hugetlbfs come back as transparent ones.
+        "hg" | "ht" => Flags::HUGE,
         "nh" => Flags::NO_HUGE,
         "nr" => Flags::NO_RESERVE,
         "gd" => Flags::STACK,

@@ -90,7 +90,8 @@ impl Kinds {
     /// The kinds of all pages of a mapping, in order.
     pub fn of(&self, mapping: &Mapping) -> Result<Vec<Stretch>, MemoryError> {
         let read = |source| MemoryError::Proc { path: PATH, action: "read", source };
-        if self.scan { self.by_scan(mapping) } else { self.by_entries(mapping) }.map_err(read)
+        let kinds = if self.scan { self.by_scan(mapping) } else { self.by_entries(mapping) }.map_err(read)?;
+        if mapping.is_shared_memory() { shared(mapping, kinds).map_err(read) } else { Ok(kinds) }
     }
 
     fn scan_once(&self, start: u64, end: u64, out: &mut [PageRegion]) -> io::Result<(usize, u64)> {
@@ -175,6 +176,22 @@ impl Kinds {
         }
         Ok(stretches)
     }
+}
+
+/// Shared memory may hold pages that only a child has touched: not in our tables, but resident.
+fn shared(mapping: &Mapping, kinds: Vec<Stretch>) -> io::Result<Vec<Stretch>> {
+    let length = (mapping.end - mapping.start) as usize;
+    let mut resident = vec![0u8; length / PAGE];
+    // SAFETY: asks about a mapping, with a byte for each of its pages.
+    if unsafe { libc::mincore(mapping.start as *mut _, length, resident.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut all = Vec::new();
+    let each = kinds.into_iter().flat_map(|(pages, kind)| (0..pages).map(move |_| kind));
+    for (kind, resident) in each.zip(resident) {
+        push(&mut all, 1, if kind == Kind::Absent && resident & 1 != 0 { Kind::File } else { kind });
+    }
+    Ok(all)
 }
 
 /// A page that is there, belongs to no file and is not exclusively ours is taken for the page of zeros; its content must be

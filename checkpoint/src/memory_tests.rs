@@ -14,7 +14,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 static ONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    huge_off(false);
+    alone
+}
+
+/// Switches huge pages off, so that the kernel's daemon does not make any of small ones behind our back.
+fn huge_off(off: bool) {
+    // SAFETY: sets a number.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, libc::c_ulong::from(off), 0, 0, 0) }, 0);
 }
 
 const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -62,8 +70,17 @@ fn scribble(at: u64, pages: u64) {
     }
 }
 
-/// Maps memory of every kind from `base` (a multiple of 2 MB) on; returns the range.
+/// Maps memory of every kind from `base` (a multiple of 2 MB) on; returns the range. Huge pages are off then.
 fn every_kind(base: u64) -> Range<u64> {
+    // Huge pages: data in part, untouched, zero, the shared page of zeros.
+    let at = base + 2 * HUGE;
+    map(at, 5 * HUGE, RW, ANON, None);
+    advise(at, 5 * HUGE, libc::MADV_HUGEPAGE);
+    scribble(at + 100 * PAGE64, 7);
+    write(at + 2 * HUGE, 0);
+    assert_eq!(read(at + 3 * HUGE + 5), 0);
+    scribble(at + 4 * HUGE, 512);
+    huge_off(true);
     // Pages of 4 KB: written, written with zeros, read only, untouched; with no mark and refusing huge pages.
     for (number, mark) in [None, Some(libc::MADV_NOHUGEPAGE), Some(libc::MADV_DONTFORK)].into_iter().enumerate() {
         let at = base + number as u64 * 0x10_0000;
@@ -74,15 +91,7 @@ fn every_kind(base: u64) -> Range<u64> {
         (20..30).for_each(|page| assert_eq!(read(at + page * PAGE64), 0));
         scribble(at + 40 * PAGE64, 1);
     }
-    // Huge pages: data in part, untouched, zero, the shared page of zeros.
-    let at = base + 2 * HUGE;
-    map(at, 5 * HUGE, RW, ANON, None);
-    advise(at, 5 * HUGE, libc::MADV_HUGEPAGE);
-    scribble(at + 100 * PAGE64, 7);
-    write(at + 2 * HUGE, 0);
-    assert_eq!(read(at + 3 * HUGE + 5), 0);
-    scribble(at + 4 * HUGE, 512);
-    // Small pages where huge ones are asked for: touched before.
+    // Small pages where huge ones are asked for.
     let at = base + 8 * HUGE;
     map(at, 2 * HUGE, RW, ANON, None);
     scribble(at, 3);
@@ -298,6 +307,30 @@ fn memory_shared_for_writing_is_refused() {
     let saved = dump::memory_in(std::slice::from_ref(&range), Kinds::open().unwrap(), &mut store, &mut state());
     unmap(&range);
     assert!(matches!(saved, Err(memory::MemoryError::Shared { .. })), "{saved:?}");
+}
+
+#[test]
+fn what_a_child_left_in_shared_memory_is_saved() {
+    let _alone = alone();
+    let range = 0x2005_4000_0000..0x2005_4000_0000 + 8 * PAGE64;
+    map(range.start, 8 * PAGE64, RW, libc::MAP_SHARED | libc::MAP_ANONYMOUS, None);
+    // SAFETY: the child writes one byte and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            *((range.start + 3 * PAGE64) as *mut u8) = 42;
+            libc::_exit(0);
+        }
+        assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (state, stats) = save(&range, Kinds::open().unwrap(), &mut store, 1);
+    unmap(&range);
+    assert_eq!((stats.data, state.regions[0].runs.len()), (PAGE64, 3));
+    restore::memory(&Images::open(folder.path()).unwrap(), &state).unwrap();
+    assert_eq!((read(range.start), read(range.start + 3 * PAGE64)), (0, 42));
+    unmap(&range);
 }
 
 /// A dump may run on the program's own stack, which changes while it is saved.

@@ -217,8 +217,9 @@ fn finish(region: &Region) -> Result<(), MemoryError> {
         unsafe { libc::madvise(start as *mut _, length as usize, *advice) };
     }
     if region.flags.has(Flags::LOCKED) {
-        // SAFETY: a mapping of our own. If the limit is too low here, the memory can be swapped, which is no other result.
-        unsafe { libc::mlock(start as *const _, length as usize) };
+        // What was never touched stays so. If the limit is too low here, the memory can be swapped, which is no other result.
+        // SAFETY: a mapping of our own.
+        unsafe { libc::syscall(libc::SYS_mlock2, start, length, libc::MLOCK_ONFAULT) };
     }
     if is_bare(region) {
         return Ok(());
