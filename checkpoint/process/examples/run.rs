@@ -14,7 +14,7 @@ unsafe extern "C" fn dispatch(frame: *mut gate::Frame, index: usize) -> usize {
     match index {
         3 => {
             let text: Vec<String> = (0..100).map(|i| i.to_string()).collect();
-            let end = Instant::now() + Duration::from_millis(5);
+            let end = Instant::now() + Duration::from_millis(1);
             while Instant::now() < end {}
             CALLS.set(CALLS.get() + text.len() / 100);
             CALLS.get()
@@ -32,7 +32,6 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
     let program = args.next().ok_or("usage: run PROGRAM ARGS")?.into();
     prepare()?;
-    files::reserve(3..64);
     let cpu = std::env::var("PHASECAST_CPU").map_or(Ok(Cpu::Native), |name| name.parse())?;
     let facade = std::env::var_os("PHASECAST_FACADE").map(Into::into);
     let env = std::env::vars_os().filter(|(n, _)| n != "PHASECAST_FACADE" && n != "PHASECAST_CPU").collect();

@@ -24,9 +24,13 @@ const TRAPPED: &[i64] = &[
     libc::SYS_seccomp,
 ];
 
+/// What a dynamic linker asks for to make the stack executable.
+const EXECUTABLE_STACK: u32 = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC | libc::PROT_GROWSDOWN) as u32;
+
 /// Trapped only where an argument is one of these values.
 const TRAPPED_IF: &[(i64, u32, &[u32])] = &[
     (libc::SYS_fcntl, 1, &[libc::F_DUPFD as u32, libc::F_DUPFD_CLOEXEC as u32]),
+    (libc::SYS_mprotect, 2, &[EXECUTABLE_STACK]),
     (libc::SYS_prctl, 0, &[libc::PR_SET_SECCOMP as u32]),
 ];
 

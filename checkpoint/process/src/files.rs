@@ -98,8 +98,16 @@ pub struct FileState {
     pub files: Vec<OpenFile>,
 }
 
-/// Keeps the standard descriptors of the launcher, for restarts that the program had closed or replaced them in.
+/// Numbers that a program's own files get first.
+const FIRST: std::ops::Range<c_int> = 3..64;
+/// Descriptors that the launcher left open go beyond this number.
+const INHERITED: c_int = 600;
+
+/// Makes the low numbers free for programs, whatever launcher is used, and keeps the standard descriptors, for restarts
+/// that the program had closed or replaced them in.
 pub(crate) fn prepare() {
+    move_inherited();
+    reserve(FIRST);
     for (fd, keep) in STANDARD.iter().enumerate() {
         // SAFETY: makes new descriptors only.
         let copy = [900, 3]
@@ -111,14 +119,40 @@ pub(crate) fn prepare() {
     }
 }
 
+/// Launchers leave pipes and sockets open, with numbers that differ between them: an image's files could not have theirs
+/// back. Those that are named in the environment (`PMI_FD`) are renamed there.
+fn move_inherited() {
+    let Ok(list) = fs::read_dir("/proc/self/fd") else { return };
+    let open: Vec<c_int> = list.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+    for fd in open.into_iter().filter(|fd| (3..INHERITED).contains(fd)) {
+        // SAFETY: copies a descriptor, if it is still open (the list's own is not), and closes the old number.
+        let new = unsafe {
+            let flags = libc::fcntl(fd, libc::F_GETFD);
+            let copy = if flags & libc::FD_CLOEXEC == 0 { libc::F_DUPFD } else { libc::F_DUPFD_CLOEXEC };
+            let new = if flags < 0 { -1 } else { libc::fcntl(fd, copy, INHERITED) };
+            if new >= 0 {
+                libc::close(fd);
+            }
+            new
+        };
+        let value = fd.to_string();
+        let names = std::env::vars().filter(|(name, v)| name.ends_with("_FD") && *v == value);
+        for (name, _) in names.collect::<Vec<_>>().into_iter().filter(|_| new >= 0) {
+            // SAFETY: the host calls `prepare` before it has other threads.
+            unsafe { std::env::set_var(name, new.to_string()) };
+        }
+    }
+}
+
 /// Keeps numbers free of the lower half's files: to be called before MPI is initialised, with the numbers that images
-/// need (or that a program would get first).
+/// need. The first ones are kept from the start.
 pub fn reserve(numbers: impl IntoIterator<Item = i32>) {
     let Ok(null) = File::open("/dev/null") else { return };
     for fd in numbers {
         // SAFETY: fills a number that is not open; if it is, it is left.
         unsafe {
-            if fd > 2 && libc::fcntl(fd, libc::F_GETFD) < 0 && libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC) == fd {
+            let free = fd > 2 && libc::fcntl(fd, libc::F_GETFD) < 0;
+            if fd == null.as_raw_fd() || free && libc::dup3(null.as_raw_fd(), fd, libc::O_CLOEXEC) == fd {
                 RESERVED.add(fd as usize);
             }
         }
@@ -128,7 +162,7 @@ pub fn reserve(numbers: impl IntoIterator<Item = i32>) {
     }
 }
 
-/// Frees what [`reserve`] kept: before a program starts.
+/// Frees what is reserved: before a program starts.
 pub fn release() {
     for fd in RESERVED.list().filter(|fd| !OWN.has(*fd)) {
         RESERVED.take(fd);
@@ -354,6 +388,7 @@ fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
 
 /// Brings back the files of an image under their old numbers. Files that are written are copied to the folder `scratch`
 /// first, as far as they went, and so is whatever the program opens for writing later: nothing outside it is changed.
+/// The folder is this process's alone; [`clear`] empties it.
 ///
 /// # Errors
 /// If a file is missing or its number is taken: see [`reserve`].

@@ -90,7 +90,15 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
 
 /// The program is gone: files are what they are again.
 pub(crate) fn disable() {
-    ON.store(false, Relaxed);
+    if !ON.swap(false, Relaxed) {
+        return;
+    }
+    let mut scratch = Vec::with_capacity(MOST);
+    scratch.extend_from_slice(BUFFERS.lock().scratch.get());
+    for entry in std::fs::read_dir(OsStr::from_bytes(&scratch)).into_iter().flatten().flatten() {
+        // What cannot be removed is found again by the next program, as it would be without this folder.
+        let _ = std::fs::remove_file(entry.path());
+    }
 }
 
 /// From now on nothing outside `scratch` is written.

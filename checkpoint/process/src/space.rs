@@ -27,6 +27,8 @@ pub struct SpaceState {
     pub brk_start: usize,
     /// Where it is.
     pub brk: usize,
+    /// The main thread's stack: first usable address and the one after the last.
+    pub stack: (usize, usize),
     /// Addresses that reissued system calls return to and the calls' numbers, in the order of their stubs.
     pub stubs: Vec<(usize, usize)>,
 }
@@ -36,9 +38,11 @@ pub(crate) struct Table {
     spans: [(usize, usize); SPANS],
     brk_start: usize,
     brk: usize,
+    stack: (usize, usize),
 }
 
-static TABLE: Guarded<Table> = Guarded::new(Table { count: 0, spans: [(0, 0); SPANS], brk_start: 0, brk: 0 });
+static TABLE: Guarded<Table> =
+    Guarded::new(Table { count: 0, spans: [(0, 0); SPANS], brk_start: 0, brk: 0, stack: (0, 0) });
 
 /// The kernel's rule for huge-page bounds, found by [`prepare`]: 0 none, 1 whole multiples, 2 every large mapping.
 static HUGE_RULE: AtomicU32 = AtomicU32::new(1);
@@ -153,7 +157,7 @@ pub(crate) fn prepare() {
                 let (small, large) = (map(3 * PAGE), map(len));
                 libc::munmap(large, len);
                 libc::munmap(small, 3 * PAGE);
-                large as usize % HUGE == 0
+                (large as usize).is_multiple_of(HUGE)
             }
         })
     };
@@ -189,9 +193,9 @@ pub fn ranges() -> Vec<(usize, usize)> {
 pub fn state() -> SpaceState {
     let occupied = ranges();
     let table = TABLE.lock();
-    let (brk_start, brk) = (table.brk_start, table.brk);
+    let (brk_start, brk, stack) = (table.brk_start, table.brk, table.stack);
     drop(table);
-    SpaceState { occupied, brk_start, brk, stubs: crate::stub::list() }
+    SpaceState { occupied, brk_start, brk, stack, stubs: crate::stub::list() }
 }
 
 /// Takes the table over from an image; the mappings themselves are the caller's to make.
@@ -212,6 +216,7 @@ pub fn set_state(state: &SpaceState) -> Result<(), Error> {
     table.spans[..count].copy_from_slice(&state.occupied);
     table.brk_start = state.brk_start;
     table.brk = state.brk;
+    table.stack = state.stack;
     Ok(())
 }
 
@@ -224,7 +229,7 @@ pub fn unmap_all() {
     }
     let mut table = TABLE.lock();
     table.count = 0;
-    (table.brk_start, table.brk) = (0, 0);
+    (table.brk_start, table.brk, table.stack) = (0, 0, (0, 0));
 }
 
 /// Maps memory for the upper half, at `at` or where the kernel would put it, and records it.
@@ -288,6 +293,27 @@ pub(crate) fn find(len: usize) -> Option<usize> {
 pub(crate) fn set_brk(start: usize) {
     let mut table = TABLE.lock();
     (table.brk_start, table.brk) = (start, start);
+}
+
+/// Sets where the main thread's stack is.
+pub(crate) fn set_stack(stack: (usize, usize)) {
+    TABLE.lock().stack = stack;
+}
+
+/// The upper half's mprotect of a mapping that grows down, as dynamic linkers make the stack executable: the emulated
+/// stack does not grow, so all of it is meant.
+///
+/// # Safety
+/// Called by the trap handler with the arguments of the call.
+pub(crate) unsafe fn trapped_mprotect(args: [usize; 6]) -> isize {
+    let [address, len, protection, ..] = args;
+    let (start, end) = TABLE.lock_blocked().stack;
+    if address < start || address.checked_add(len).is_none_or(|e| e > end) {
+        return error(EINVAL);
+    }
+    let protection = protection & !(libc::PROT_GROWSDOWN as usize);
+    // SAFETY: the program's own stack, as it wants it.
+    unsafe { syscall!(libc::SYS_mprotect, start, end - start, protection) }
 }
 
 /// The upper half's mmap.
@@ -528,7 +554,7 @@ mod tests {
     use super::*;
 
     fn table() -> Box<Table> {
-        Box::new(Table { count: 0, spans: [(0, 0); SPANS], brk_start: 0, brk: 0 })
+        Box::new(Table { count: 0, spans: [(0, 0); SPANS], brk_start: 0, brk: 0, stack: (0, 0) })
     }
 
     #[test]
@@ -556,7 +582,7 @@ mod tests {
         assert_eq!(second, first - 0x1000);
         t.insert(second, first);
         let huge = t.find(2 * HUGE, HUGE).unwrap();
-        assert!(huge % HUGE == 0 && huge + 2 * HUGE <= second && huge + 3 * HUGE > second);
+        assert!(huge.is_multiple_of(HUGE) && huge + 2 * HUGE <= second && huge + 3 * HUGE > second);
         t.insert(huge, huge + 2 * HUGE);
         // The rest below the bound is used again by what is small.
         assert_eq!(t.find(0x1000, PAGE).unwrap(), second - 0x1000);

@@ -46,7 +46,9 @@ pub(crate) fn map(executable: bool) -> Result<(usize, usize), Error> {
         libc::madvise(bottom as *mut libc::c_void, len, libc::MADV_NOHUGEPAGE);
         libc::mprotect(bottom as *mut libc::c_void, GUARD, libc::PROT_NONE);
     }
-    Ok((bottom + GUARD, bottom + len))
+    let area = (bottom + GUARD, bottom + len);
+    space::set_stack(area);
+    Ok(area)
 }
 
 /// Fills a new stack; returns the stack pointer for the entry point.

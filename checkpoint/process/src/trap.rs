@@ -87,6 +87,7 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_munmap => space::trapped_munmap(args[0], args[1]),
             libc::SYS_mremap => space::trapped_mremap(args),
             libc::SYS_brk => space::trapped_brk(args[0]),
+            libc::SYS_mprotect => space::trapped_mprotect(args),
             libc::SYS_shmat => space::trapped_shmat(args),
             libc::SYS_shmdt => space::trapped_shmdt(args[0]),
             libc::SYS_rt_sigaction => signals::trapped_sigaction(own::who(), args),

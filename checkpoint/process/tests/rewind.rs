@@ -18,18 +18,18 @@ fn goes_back(options: &[&str], times: &str) {
 fn a_movable_program() {
     goes_back(&["-pie", "-fPIE"], "0");
     goes_back(&["-pie", "-fPIE"], "1");
-    goes_back(&["-pie", "-fPIE"], "50");
+    goes_back(&["-pie", "-fPIE"], "12");
 }
 
 #[test]
 fn a_program_at_fixed_addresses() {
-    goes_back(&["-no-pie"], "10");
+    goes_back(&["-no-pie"], "5");
 }
 
 #[test]
 fn fortran_with_openmp_and_a_scratch_file() {
     let folder = TempDir::new().unwrap();
-    for (times, policy) in [("1", "passive"), ("20", "active")] {
+    for (times, policy) in [("1", "passive"), ("8", "active")] {
         let program = compile(&folder, "gfortran", &["openmp.f90", "gate.c"], &["-fopenmp"]);
         let args = ["OMP_WAIT_POLICY", policy];
         let output = common::run("rewind", &[times, program.to_str().unwrap()], &[(args[0], args[1])]);

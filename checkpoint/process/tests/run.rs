@@ -121,3 +121,14 @@ fn a_baseline_keeps_wide_vectors_out_of_the_c_library() {
     assert!(v3.lines().count() >= 8 && v3.lines().all(|l| !l.ends_with(" avx512")), "{v3}");
     assert_eq!(run("run", &args, &[("PHASECAST_CPU", "x86-64-v9")]).status.code(), Some(127));
 }
+
+#[test]
+fn code_on_the_stack() {
+    let folder = TempDir::new().unwrap();
+    let library = compile(&folder, "cc", &["gate.c"], &["-shared", "-fPIC", "-z", "execstack"]);
+    let library = library.to_str().unwrap();
+    let program = compile(&folder, "cc", &["trampoline.c"], &["-O0", "-z", "execstack"]);
+    assert_eq!(output("run", &[program.to_str().unwrap()]), "passed\n");
+    let program = compile(&folder, "cc", &["trampoline.c"], &["-O0", "-z", "noexecstack"]);
+    assert_eq!(output("run", &[program.to_str().unwrap(), library]), "passed\n");
+}
