@@ -3,10 +3,9 @@
 //!
 //! The order matters. Huge pages come first, each by its first touch; then huge pages are switched off for the process, so that
 //! all the rest becomes pages of 4 KB; then the contents; the marks and the protection of each region last.
-use crate::memory::{self, HUGE, Mapping, MemoryError};
-use crate::memory_kinds::{Kind, Kinds};
-use phasecast_image::state::huge_stretches;
-use phasecast_image::{Content, Flags, HugePolicy, Images, PAGE, Piece, Protection, Region, State};
+use crate::memory::MemoryError;
+use crate::restore_huge::{self as huge, touch_read, touch_write};
+use phasecast_image::{Content, Flags, Images, PAGE, Piece, Protection, Region, State};
 use phasecast_process::space;
 use std::io;
 
@@ -26,27 +25,25 @@ pub struct RestoreStats {
 /// # Errors
 /// If its place is taken, memory is short, or the images are damaged; nothing of it is mapped then.
 pub fn memory(images: &Images, state: &State) -> Result<RestoreStats, MemoryError> {
-    let mut mapped = Mapped(Vec::with_capacity(state.regions.len()));
-    for region in &state.regions {
+    let regions = huge::as_here(state);
+    let mut mapped = Mapped(Vec::with_capacity(regions.len()));
+    for region in &regions {
         map(region)?;
         mapped.0.push((region.start, region.length));
     }
-    let switch = HugeSwitch::take();
+    let switch = huge::Switch::take();
     let mut stats = RestoreStats::default();
-    let policy = memory::huge_policy();
     switch.set_off(false);
-    for region in state.regions.iter().filter(|region| wanted(region, state.huge_policy, policy)) {
-        make_huge(region, policy);
-    }
+    regions.iter().for_each(huge::make);
     switch.set_off(true);
     let mut pieces = Vec::new();
     let mut hashes = &state.hashes[..];
-    for region in &state.regions {
+    for region in &regions {
         stats.data += fill(region, &mut hashes, &mut pieces);
     }
     images.fetch(state.rank, pieces)?;
-    count_huge(&state.regions, &mut stats)?;
-    state.regions.iter().try_for_each(finish)?;
+    (stats.huge, stats.huge_refused) = huge::count(&regions)?;
+    regions.iter().try_for_each(finish)?;
     mapped.0.clear();
     Ok(stats)
 }
@@ -118,55 +115,6 @@ fn protection(region: &Region) -> libc::c_int {
         .fold(libc::PROT_NONE, |sum, (_, theirs)| sum | theirs)
 }
 
-/// Whether huge pages of a region come back as such: as they were on the base if this machine has the same setting, else as
-/// this machine would give them to the program.
-fn wanted(region: &Region, base: HugePolicy, here: HugePolicy) -> bool {
-    match here {
-        HugePolicy::Always => true,
-        _ if here == base => true,
-        HugePolicy::Madvise => region.flags.has(Flags::HUGE),
-        HugePolicy::Never => false,
-    }
-}
-
-/// Makes the huge pages of a region by touching each once.
-fn make_huge(region: &Region, policy: HugePolicy) {
-    let stretches = huge_stretches(region);
-    let ask = |from: u64, to: u64| {
-        // SAFETY: a mapping of our own. If the kernel has no huge pages, the touches make small ones.
-        unsafe { libc::madvise(from as *mut _, (to - from) as usize, libc::MADV_HUGEPAGE) };
-    };
-    if region.flags.has(Flags::HUGE) {
-        ask(region.start, region.end());
-    } else if policy != HugePolicy::Always {
-        stretches.iter().for_each(|&(from, to)| ask(from, to));
-    }
-    let mut at = region.start;
-    for run in &region.runs {
-        let end = at + run.pages * PAGE as u64;
-        let blocks = (at / HUGE * HUGE..end).step_by(HUGE as usize);
-        match run.content {
-            _ if !run.huge => {}
-            Content::SharedZero => blocks.for_each(touch_read),
-            _ => blocks.for_each(touch_write),
-        }
-        at = end;
-    }
-}
-
-/// Counts which of the huge pages of the base are huge here.
-fn count_huge(regions: &[Region], stats: &mut RestoreStats) -> Result<(), MemoryError> {
-    let kinds = Kinds::open()?;
-    for (start, end) in regions.iter().flat_map(huge_stretches) {
-        let found = kinds.of(&Mapping { start, end, ..Mapping::default() })?;
-        let huge = |kind: &Kind| matches!(kind, Kind::Own { huge: true } | Kind::Zero { huge: true });
-        let got: u64 = found.iter().filter(|(_, kind)| huge(kind)).map(|(pages, _)| pages * PAGE as u64).sum();
-        stats.huge += got;
-        stats.huge_refused += end - start - got;
-    }
-    Ok(())
-}
-
 /// Touches the pages of a region that hold zeros and lists those with content; returns the bytes of these.
 fn fill<'a>(region: &Region, hashes: &mut &'a [u128], pieces: &mut Vec<Piece<'a>>) -> u64 {
     let mut at = region.start;
@@ -190,16 +138,6 @@ fn fill<'a>(region: &Region, hashes: &mut &'a [u128], pieces: &mut Vec<Piece<'a>
         at += length as u64;
     }
     data
-}
-
-fn touch_read(address: u64) {
-    // SAFETY: the address is in a mapping that was just made.
-    unsafe { (address as *const u8).read_volatile() };
-}
-
-fn touch_write(address: u64) {
-    // SAFETY: the address is in a mapping that was just made, and zero as all of it.
-    unsafe { (address as *mut u8).write_volatile(0) };
 }
 
 /// Gives a region its marks and its protection.
@@ -227,29 +165,4 @@ fn finish(region: &Region) -> Result<(), MemoryError> {
     // SAFETY: a mapping of our own, into which nothing points but `state`'s numbers.
     let result = unsafe { libc::mprotect(start as *mut _, length as usize, protection(region)) };
     checked(result, "protect", start, length)
-}
-
-/// The process's switch for huge pages, which is put back as it was.
-struct HugeSwitch(libc::c_int);
-
-impl HugeSwitch {
-    fn take() -> HugeSwitch {
-        // SAFETY: asks for a number.
-        HugeSwitch(unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) })
-    }
-
-    fn set_off(&self, off: bool) {
-        self.set(libc::c_int::from(off));
-    }
-
-    fn set(&self, off: libc::c_int) {
-        // SAFETY: sets a number. A kernel without the switch has no huge pages either.
-        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, libc::c_ulong::from(off != 0), 0, 0, 0) };
-    }
-}
-
-impl Drop for HugeSwitch {
-    fn drop(&mut self) {
-        self.set(self.0.max(0));
-    }
 }
