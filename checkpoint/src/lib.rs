@@ -7,3 +7,4 @@ mod memory_kinds;
 #[cfg(test)]
 mod memory_tests;
 pub mod restore;
+mod restore_huge;
