@@ -155,7 +155,8 @@ impl Checkpoint {
                 break;
             }
             let started = Instant::now();
-            let past = (at < events).then(|| format!("it lies within a call, after event {at}; the call ended after {events}"));
+            let past = (at < events)
+                .then(|| format!("it lies within a call, after event {at}; the call ended after {events}"));
             let saved = self.save(&cut, frame, result, past);
             let seconds = started.elapsed().as_secs_f64();
             let (saved, reason, bytes) = match saved {
@@ -168,7 +169,8 @@ impl Checkpoint {
     }
 
     fn save(&mut self, cut: &Cut, frame: *mut Frame, result: usize, refusal: Option<String>) -> Result<u64> {
-        let stopped = if refusal.is_none() { threads::stop() } else { Err(phasecast_process::Error::Obstacle(String::new())) };
+        let stopped =
+            if refusal.is_none() { threads::stop() } else { Err(phasecast_process::Error::Obstacle(String::new())) };
         let refusal = refusal.or_else(|| stopped.as_ref().err().map(ToString::to_string));
         let drained = phasecast_mpi::drain(refusal);
         let outcome = drained.map_err(|reason| anyhow!(reason)).and_then(|()| {
@@ -365,7 +367,7 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     let _ = replay.init_done;
     let watch = step.watch.get(rank as usize).and_then(|list| list.first()).copied();
     let frame = state.frame as *mut Frame;
-    mpi.restore(level).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
+    mpi.restore(level, &replay.out).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
     session().next_stop = watch.unwrap_or(u64::MAX);
     replay.step = step;
     // SAFETY: the memory of the image is in place, its threads are those that were saved with it.

@@ -25,8 +25,6 @@ unsafe fn upper(function: usize, args: [usize; 6]) -> usize {
     // SAFETY: the caller's; this thread has come from the upper half with this thread pointer.
     let result = unsafe { call_upper(fs, function, &args) };
     session().callbacks -= 1;
-    // The callback may have called MPI, which is another thread's name for nobody: the pointer is still this thread's.
-    UPPER_FS.set(fs);
     result
 }
 
@@ -110,7 +108,8 @@ struct Handler(Kind, usize);
 unsafe extern "C" fn handler(object: usize, code: usize, which: usize) {
     // SAFETY: leaked by `create_handler`.
     let Handler(kind, function) = unsafe { &*(which as *const Handler) };
-    let (mut above, mut error) = (0usize, 0i32);
+    let mut above = 0usize;
+    let mut error;
     {
         let mut s = session();
         // SAFETY: the library's: the object and the code.
@@ -118,7 +117,7 @@ unsafe extern "C" fn handler(object: usize, code: usize, which: usize) {
             let below = read_handle(object, handle_bytes(s.values.lower, *kind));
             let handle = s.callback_handle(*kind, below);
             write_handle(&raw mut above as usize, handle_bytes(s.values.upper, *kind), handle);
-            error = s.up_error(*(code as *const i32) as u32 as usize) as i32 + 0 * error;
+            error = s.up_error(*(code as *const i32) as u32 as usize) as i32;
         }
     }
     // SAFETY: the program's handler with what the standard says.
@@ -157,9 +156,7 @@ const HAND_ON: usize = 1;
 
 /// # Safety
 /// Called by the library with the address of a [`Keyval`].
-unsafe extern "C" fn copy_entry(
-    object: usize, key: usize, which: usize, value: usize, new: usize, flag: usize,
-) -> i32 {
+unsafe extern "C" fn copy_entry(object: usize, key: usize, which: usize, value: usize, new: usize, flag: usize) -> i32 {
     // SAFETY: leaked by `create_keyval`; the library's places for the new value and the flag.
     unsafe {
         let keyval = &*(which as *const Keyval);

@@ -28,7 +28,20 @@ pub fn by_name_index(name: &str) -> Option<usize> {
 pub unsafe fn call(function: usize, args: &[usize]) -> usize {
     type Short = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
     type Long = unsafe extern "C-unwind" fn(
-        usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
+        usize,
     ) -> usize;
     let a = |i: usize| args.get(i).copied().unwrap_or(0);
     // SAFETY: the caller's; arguments beyond those that a procedure has are not looked at, the caller takes them off.

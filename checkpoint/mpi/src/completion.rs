@@ -21,9 +21,8 @@ impl Places {
     fn of(shape: &crate::shape::Shape) -> Option<Places> {
         let p = shape.procedure;
         let Class::Completion { which, .. } = p.class else { return None };
-        let outcount = p.params.iter().position(|p| {
-            p.kind == Kind::ArrayLength && p.direction != phasecast_abi::Direction::In
-        });
+        let outcount =
+            p.params.iter().position(|p| p.kind == Kind::ArrayLength && p.direction != phasecast_abi::Direction::In);
         Some(Places {
             count: (which != Which::One).then_some(0),
             requests: p.param_index(Kind::Request)?,

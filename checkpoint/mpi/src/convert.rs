@@ -91,7 +91,10 @@ pub unsafe fn from_fortran(call: &mut Call) -> usize {
 impl crate::session::Session {
     /// Whether Fortran handles have yet to be asked for: Open MPI knows them only once it is initialised.
     fn fortran_missing(&self) -> bool {
-        self.fortran.0.is_empty() && self.thread_level.is_some() && self.values.upper == Abi::OpenMpi && self.values.same()
+        self.fortran.0.is_empty()
+            && self.thread_level.is_some()
+            && self.values.upper == Abi::OpenMpi
+            && self.values.same()
     }
 }
 

@@ -85,7 +85,11 @@ unsafe fn deliver(message: &Message, buffer: usize, count: usize, datatype: usiz
 /// # Safety
 /// As for [`deliver`].
 unsafe fn deliver_to(
-    s: &mut Session, message: &Message, buffer: usize, count: usize, datatype: usize,
+    s: &mut Session,
+    message: &Message,
+    buffer: usize,
+    count: usize,
+    datatype: usize,
 ) -> (usize, Status) {
     let library = s.library;
     let own = s.private_self;
@@ -181,7 +185,11 @@ unsafe fn send_half(shape: &Shape, args: &[usize; MOST], dest: usize, request: &
 /// # Safety
 /// `args` are those of the procedure; argument `at` is its request.
 pub unsafe fn receive_posted(
-    index: usize, shape: &'static Shape, args: &[usize; MOST], at: usize, message: Message,
+    index: usize,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    at: usize,
+    message: Message,
 ) -> usize {
     let (buffer, count, datatype) = buffer_of(shape, args);
     // SAFETY: the caller's.
@@ -201,7 +209,11 @@ pub unsafe fn receive_posted(
 /// # Safety
 /// `args` are those of the procedure, with its status or its request.
 pub unsafe fn receive_matched(
-    shape: &'static Shape, args: &[usize; MOST], comm: usize, message: Message, status_at: Option<usize>,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    comm: usize,
+    message: Message,
+    status_at: Option<usize>,
     request_at: Option<usize>,
 ) -> usize {
     let message = Message { comm, ..message };
@@ -267,12 +279,14 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
         std::thread::yield_now();
     }
     if reason.is_none() && s.traffic.received != expected {
-        reason = Some("more messages were received than sent: the program communicates in a way that is not followed".into());
+        reason = Some(
+            "more messages were received than sent: the program communicates in a way that is not followed".into(),
+        );
     }
     if reason.is_none() {
         reason = s.finish_requests(started).err();
     }
-    reason = reason.or_else(|| s.unsaveable.first().cloned());
+    reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.unsaveable.first().cloned());
     let mine = i32::from(reason.is_some());
     let mut worst = [mine, rank];
     let pair = library.constant("MPI_2INT").unwrap_or(0);

@@ -42,7 +42,9 @@ impl Scratch {
 #[inline(always)]
 pub unsafe fn read_handle(at: usize, bytes: usize) -> usize {
     // SAFETY: the caller's.
-    unsafe { if bytes == 4 { (at as *const u32).read_unaligned() as usize } else { (at as *const usize).read_unaligned() } }
+    unsafe {
+        if bytes == 4 { (at as *const u32).read_unaligned() as usize } else { (at as *const usize).read_unaligned() }
+    }
 }
 
 /// Writes a handle of so many bytes.
@@ -53,7 +55,11 @@ pub unsafe fn read_handle(at: usize, bytes: usize) -> usize {
 pub unsafe fn write_handle(at: usize, bytes: usize, handle: usize) {
     // SAFETY: the caller's.
     unsafe {
-        if bytes == 4 { (at as *mut u32).write_unaligned(handle as u32) } else { (at as *mut usize).write_unaligned(handle) }
+        if bytes == 4 {
+            (at as *mut u32).write_unaligned(handle as u32)
+        } else {
+            (at as *mut usize).write_unaligned(handle)
+        }
     }
 }
 
@@ -152,7 +158,12 @@ impl Session {
     /// # Safety
     /// As for [`Session::down_arg`].
     unsafe fn down_rare(
-        &mut self, shape: &Shape, args: &[usize; MOST], given: usize, lane: Lane, scratch: &mut Scratch,
+        &mut self,
+        shape: &Shape,
+        args: &[usize; MOST],
+        given: usize,
+        lane: Lane,
+        scratch: &mut Scratch,
     ) -> usize {
         let (upper, lower) = (self.values.upper, self.values.lower);
         match lane {
@@ -229,7 +240,11 @@ impl Session {
     /// # Safety
     /// The call has succeeded with `below` in place of `args`.
     pub unsafe fn up_arg(
-        &mut self, shape: &Shape, args: &[usize; MOST], below: &[usize; MOST], i: usize,
+        &mut self,
+        shape: &Shape,
+        args: &[usize; MOST],
+        below: &[usize; MOST],
+        i: usize,
     ) -> Option<(Kind, u32)> {
         let (given, passed) = (args[i], below[i]);
         let (upper, lower) = (self.values.upper, self.values.lower);
@@ -247,8 +262,7 @@ impl Session {
                 }
                 Lane::HandleAt(kind, Direction::InOut) => {
                     let bytes = handle_bytes(upper, kind);
-                    let (before, after) =
-                        (read_handle(given, bytes), read_handle(passed, handle_bytes(lower, kind)));
+                    let (before, after) = (read_handle(given, bytes), read_handle(passed, handle_bytes(lower, kind)));
                     if after != self.down_handle(kind, before) {
                         let null = self.up_null(kind, after);
                         self.freed(kind, before);
@@ -353,10 +367,8 @@ pub fn arguments(call: &Call, count: usize) -> [usize; MOST] {
 /// # Safety
 /// A call of the gate, of a procedure without a treatment of its own.
 pub unsafe fn forward(call: &mut Call) -> usize {
-    let mut s = session();
-    let shape = &s.shapes[call.index];
+    let shape = &session().shapes[call.index];
     let args = arguments(call, shape.lanes.len());
-    drop(s);
     // SAFETY: the caller's.
     unsafe { forward_args(call.index, shape, &args) }
 }
@@ -375,7 +387,10 @@ pub unsafe fn forward_args(index: usize, shape: &'static Shape, args: &[usize; M
 /// # Safety
 /// As for [`forward`].
 pub unsafe fn forward_with(
-    index: usize, shape: &'static Shape, args: &[usize; MOST], adjust: impl FnOnce(&mut [usize; MOST]),
+    index: usize,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    adjust: impl FnOnce(&mut [usize; MOST]),
 ) -> usize {
     let mut scratch = Scratch::new();
     let mut below = [0; MOST];

@@ -12,6 +12,7 @@ mod comms;
 mod completion;
 mod convert;
 mod drain;
+mod files;
 mod forward;
 mod library;
 mod life;
@@ -26,6 +27,7 @@ mod session;
 mod shape;
 mod upper;
 mod values;
+mod windows;
 
 pub use drain::{barrier, drain};
 pub use library::{Library, LibraryError};

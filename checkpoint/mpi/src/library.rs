@@ -17,7 +17,9 @@ pub enum LibraryError {
         reason: String,
     },
     /// It is not one that we know.
-    #[error("{0} is no MPI library that phasecast knows: it has the interface of neither Open MPI nor MPICH nor MPI 5.")]
+    #[error(
+        "{0} is no MPI library that phasecast knows: it has the interface of neither Open MPI nor MPICH nor MPI 5."
+    )]
     Unknown(String),
 }
 

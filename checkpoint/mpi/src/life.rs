@@ -39,7 +39,7 @@ pub unsafe fn before_session(call: &mut Call) -> usize {
     let mut session = Session::new(library, program, hooks);
     // The host says where to stop once there is an event.
     session.next_stop = 0;
-    
+
     install(session);
     // SAFETY: the caller's.
     unsafe { dispatch(call.frame, call.index) }
@@ -55,14 +55,15 @@ pub fn start_library(library: &Library, level: i32) -> Result<(i32, (i32, i32)),
     let mut provided = 0i32;
     // Threads of the library must not get the program's signals.
     // SAFETY: sets of signals of this thread.
-    let rc = unsafe {
+    let old = unsafe {
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-        let rc = lower!(library, MPI_Init_thread(0, 0, below, &raw mut provided));
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
-        rc
+        old
     };
+    let rc = lower!(library, MPI_Init_thread(0, 0, below, &raw mut provided));
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut()) };
     if rc != 0 {
         return Err(format!("MPI_Init_thread of {} failed with {rc}", library.name));
     }
@@ -70,7 +71,8 @@ pub fn start_library(library: &Library, level: i32) -> Result<(i32, (i32, i32)),
     let (mut rank, mut size) = (0i32, 0i32);
     lower!(library, MPI_Comm_rank(world, &raw mut rank));
     lower!(library, MPI_Comm_size(world, &raw mut size));
-    let told = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse::<i32>().ok());
+    let told =
+        ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse::<i32>().ok());
     if let Some(told) = told.filter(|&told| told != size) {
         return Err(format!(
             "the launcher started {told} ranks, but {} sees {size}: it does not belong to this launcher. Name the right library in PHASECAST_MPI.",
@@ -134,6 +136,36 @@ pub unsafe fn init(call: &mut Call) -> usize {
             std::process::exit(1);
         }
     }
+}
+
+/// `MPI_Session_init`: the library is initialised for our own communication too.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn session_init(call: &mut Call) -> usize {
+    let s = session();
+    let (library, running) = (s.library, s.thread_level.is_some());
+    drop(s);
+    if !running {
+        const MULTIPLE: &str = "MPI_THREAD_MULTIPLE";
+        let level = phasecast_abi::constant(MULTIPLE).map_or(0, |c| match c.value(phasecast_abi::Abi::Standard) {
+            phasecast_abi::Value::Number(level) => level as i32,
+            _ => 0,
+        });
+        match start_library(library, level) {
+            Ok((given, place)) => {
+                let mut s = session();
+                s.started(given, place);
+                s.first_comms();
+            }
+            Err(reason) => {
+                eprintln!("phasecast host: {reason}");
+                std::process::exit(1);
+            }
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { crate::forward::forward(call) }
 }
 
 /// `MPI_Finalize`.

@@ -59,9 +59,7 @@ fn lasting(kind: Kind) -> bool {
 ///
 /// # Safety
 /// The call has succeeded with these arguments of the program.
-pub unsafe fn made(
-    s: &mut Session, shape: &'static Shape, args: &[usize; MOST], at: usize, kind: Kind, new: u32,
-) {
+pub unsafe fn made(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], at: usize, kind: Kind, new: u32) {
     if !lasting(kind) {
         return;
     }
@@ -125,9 +123,10 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
         Change::Whole(what) => hash(what.as_bytes()),
         Change::Keyed(what) => hash(what.as_bytes()) ^ hash(&(args[at + 1] as u32).to_ne_bytes()),
         // SAFETY: the caller's: a text.
-        Change::Named(what) => hash(what.as_bytes()) ^ unsafe {
-            hash(std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char).to_bytes())
-        },
+        Change::Named(what) => {
+            hash(what.as_bytes())
+                ^ unsafe { hash(std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char).to_bytes()) }
+        }
     };
     s.log_remove_where(|record| record.changed == Some(changed) && record.key == key);
     if name.contains("delete") && kind != Kind::Info || name == "MPI_Attr_delete" {
@@ -185,21 +184,17 @@ unsafe fn record(s: &mut Session, shape: &'static Shape, args: &[usize; MOST]) -
         // SAFETY: the caller's.
         arguments.push(unsafe { argument(s, shape, args, i, &mut needs) });
     }
-    Record {
-        procedure: shape.procedure.name.to_owned(),
-        arguments,
-        made: None,
-        changed: None,
-        key: 0,
-        needs,
-        comm: 0,
-    }
+    Record { procedure: shape.procedure.name.to_owned(), arguments, made: None, changed: None, key: 0, needs, comm: 0 }
 }
 
 /// # Safety
 /// As for [`record`].
 unsafe fn argument(
-    s: &mut Session, shape: &'static Shape, args: &[usize; MOST], i: usize, needs: &mut Vec<(u8, u32)>,
+    s: &mut Session,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    i: usize,
+    needs: &mut Vec<(u8, u32)>,
 ) -> Argument {
     let param = &shape.procedure.params[i];
     let given = args[i];
@@ -225,7 +220,9 @@ unsafe fn argument(
     // SAFETY: the caller's: what the procedure has read.
     unsafe {
         if param.ctype == CType::Char && !matches!(param.length, Length::Param(_)) {
-            return Argument::Bytes(std::ffi::CStr::from_ptr(given as *const libc::c_char).to_bytes_with_nul().to_vec());
+            return Argument::Bytes(
+                std::ffi::CStr::from_ptr(given as *const libc::c_char).to_bytes_with_nul().to_vec(),
+            );
         }
         let count = elements(s, shape, args, i);
         let bytes = std::slice::from_raw_parts(given as *const u8, count * size).to_vec();
@@ -325,6 +322,9 @@ impl Session {
         }
         if kind == Kind::Communicator {
             self.forget_comm(handle);
+            if let Some(object) = self.objects.get_mut(kind, index) {
+                object.lower = 0;
+            }
         } else if users == 0 {
             self.drop_object(kind, index);
         }

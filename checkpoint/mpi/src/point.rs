@@ -405,15 +405,18 @@ impl Session {
         let needs = self.request_needs(shape, &args);
         let (what, persistent, index) = (What::Recv, false, index as u16);
         let (dest, counts, counted) = (None, true, true);
-        self.requests
-            .put(number, Request { what, persistent, stage, index, args, comm, dest, counts, counted, needs });
+        self.requests.put(number, Request { what, persistent, stage, index, args, comm, dest, counts, counted, needs });
     }
 }
 
 /// # Safety
 /// As for [`matched`].
 unsafe fn from_nobody(
-    s: &mut Session, shape: &Shape, args: &[usize; MOST], below: &[usize; MOST], places: &Places,
+    s: &mut Session,
+    shape: &Shape,
+    args: &[usize; MOST],
+    below: &[usize; MOST],
+    places: &Places,
     lower: phasecast_abi::Abi,
 ) -> usize {
     // SAFETY: the caller's.
@@ -434,15 +437,11 @@ unsafe fn from_nobody(
 
 /// The status of a send that is complete.
 pub fn empty_status() -> SavedStatus {
-    let neutral = |name| phasecast_abi::constant(name).map_or(0, |c| match c.value(phasecast_abi::Abi::Standard) {
-        phasecast_abi::Value::Number(n) => n as i32,
-        _ => 0,
-    });
-    SavedStatus {
-        source: neutral("MPI_ANY_SOURCE"),
-        tag: neutral("MPI_ANY_TAG"),
-        error: 0,
-        bytes: 0,
-        cancelled: false,
-    }
+    let neutral = |name| {
+        phasecast_abi::constant(name).map_or(0, |c| match c.value(phasecast_abi::Abi::Standard) {
+            phasecast_abi::Value::Number(n) => n as i32,
+            _ => 0,
+        })
+    };
+    SavedStatus { source: neutral("MPI_ANY_SOURCE"), tag: neutral("MPI_ANY_TAG"), error: 0, bytes: 0, cancelled: false }
 }

@@ -4,6 +4,7 @@ use crate::calls::{MOST, by_name_index, call as invoke, lower};
 use crate::comms::Comm;
 use crate::convert::Fortran;
 use crate::drain::Drained;
+use crate::files::Pointers;
 use crate::forward::Scratch;
 use crate::life;
 use crate::log::{Argument, Log, Record};
@@ -14,6 +15,7 @@ use crate::session::{Session, Traffic, install, session};
 use crate::upper::Upper;
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// What an image holds of a rank's MPI.
 #[derive(Serialize, Deserialize)]
@@ -27,6 +29,7 @@ pub struct State {
     memory: Lent,
     fortran: Fortran,
     traffic: Traffic,
+    files: Vec<Pointers>,
     /// Events before the cut.
     pub events: u64,
     /// The level of thread support, in neutral form.
@@ -58,6 +61,7 @@ impl State {
             memory: s.memory.clone(),
             fortran: s.fortran.clone(),
             traffic: s.traffic.clone(),
+            files: s.file_pointers(),
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
             clock,
@@ -67,10 +71,11 @@ impl State {
     }
 
     /// Makes everything again, on all ranks together. The memory of the image is in place, the library initialised.
+    /// `scratch`: a folder that all ranks reach, for copies of files that the program writes through MPI.
     ///
     /// # Errors
     /// If the library refuses something: what, and with which error.
-    pub fn restore(mut self, level: i32) -> Result<(), String> {
+    pub fn restore(mut self, level: i32, scratch: &Path) -> Result<(), String> {
         let (library, hooks) = life::host();
         for (_, name) in &self.procedures {
             by_name_index(name).ok_or_else(|| format!("this phasecast does not know {name}"))?;
@@ -90,9 +95,10 @@ impl State {
         s.memory.forget_values();
         s.fortran = self.fortran;
         s.traffic = self.traffic;
+        s.scratch = Some(scratch.to_owned());
         s.events = self.events;
         s.clock_offset = self.clock - life::wtime(library);
-        (s.restoring, s.restored) = (true, true);
+        s.restoring = true;
         let comms = self.comms;
         s.started(level, self.place);
         s.first_comms();
@@ -101,7 +107,10 @@ impl State {
         }
         install(s);
         let records: Vec<Record> = session().log.records.values().cloned().collect();
-        for record in records {
+        for mut record in records {
+            if record.procedure == "MPI_File_open" {
+                session().reopen(&mut record, &self.files)?;
+            }
             // SAFETY: what the program once called, with copies of what it was given; callbacks and windows lie in the
             // memory of the image.
             unsafe { again(&record)? };
@@ -109,6 +118,7 @@ impl State {
         let mut s = session();
         s.restoring = false;
         s.free_the_dead();
+        s.set_file_pointers(&self.files);
         if let Some((at, size)) = s.memory.attached {
             lower!(library, MPI_Buffer_attach(at, size));
         }
@@ -123,7 +133,8 @@ impl State {
 /// # Safety
 /// The memory of the image is in place.
 unsafe fn again(record: &Record) -> Result<(), String> {
-    let index = by_name_index(&record.procedure).ok_or_else(|| format!("this phasecast does not know {}", record.procedure))?;
+    let index =
+        by_name_index(&record.procedure).ok_or_else(|| format!("this phasecast does not know {}", record.procedure))?;
     let mut args = [0usize; MOST];
     let mut room: Vec<Vec<u64>> = Vec::new();
     for (arg, given) in args.iter_mut().zip(&record.arguments) {
@@ -188,7 +199,8 @@ impl Session {
         let requests: Vec<(u32, Stage, bool)> =
             self.requests.all().map(|(number, r)| (number, r.stage, r.persistent)).collect();
         for (number, stage, persistent) in requests {
-            let Some(mut handle) = self.objects.get(Kind::Request, number).map(|o| o.lower).filter(|&h| h != null) else {
+            let Some(mut handle) = self.objects.get(Kind::Request, number).map(|o| o.lower).filter(|&h| h != null)
+            else {
                 continue;
             };
             if stage == Stage::Active {
@@ -219,9 +231,7 @@ impl Session {
                 continue;
             }
             match kind {
-                Kind::Communicator if self.restored || object.references > 0 => {
-                    lower!(library, MPI_Comm_free(&raw mut handle))
-                }
+                Kind::Communicator => lower!(library, MPI_Comm_free(&raw mut handle)),
                 Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
                 Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
                 Kind::Info => lower!(library, MPI_Info_free(&raw mut handle)),

@@ -1,7 +1,7 @@
 //! Which way a call goes: by the class of its procedure, as the table says; by name only where a procedure has a meaning
 //! of its own.
 use crate::session::{Call, session};
-use crate::{callbacks, completion, convert, forward, life, memory, point};
+use crate::{callbacks, completion, convert, forward, life, memory, point, windows};
 use phasecast_abi::{Class, IoStep, Kind, PROCEDURES, Procedure, Return, RmaStep, Timing};
 
 /// Carries out a call of the program.
@@ -42,6 +42,8 @@ fn route(procedure: &Procedure) -> Route {
     }
     match procedure.class {
         Class::Init => life::init,
+        Class::SessionInit => life::session_init,
+        Class::Rma { step: RmaStep::Communication | RmaStep::Synchronisation, .. } => windows::one_sided,
         Class::Finalize => life::finalize,
         Class::Pcontrol => life::nothing,
         Class::Send { timing: Timing::Blocking, .. } => point::send,
@@ -55,7 +57,6 @@ fn route(procedure: &Procedure) -> Route {
         Class::Collective { timing: Timing::Blocking, .. } => event,
         Class::CommConstructor { .. } => comm,
         Class::Rma { step: RmaStep::WindowConstructor | RmaStep::WindowFree, .. } => event,
-        _ if name == "MPI_Win_fence" => event,
         _ if procedure.output_index(Kind::Request).is_some() => point::post,
         Class::Io { collective: true, .. } => event,
         Class::Io { step: IoStep::Other, .. } => forward::forward,

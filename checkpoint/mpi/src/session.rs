@@ -71,6 +71,10 @@ pub struct Session {
     pub finalized: bool,
     /// Why this rank cannot be saved now, if there is a reason that lasts.
     pub unsaveable: Vec<String>,
+    /// One-sided communication that is under way.
+    pub one_sided: crate::windows::OneSided,
+    /// A folder for copies of files that an image has open for writing.
+    pub scratch: Option<std::path::PathBuf>,
     /// A communicator of our own, with all ranks.
     pub private: usize,
     /// A communicator of our own, with this rank only.
@@ -79,8 +83,6 @@ pub struct Session {
     pub place: (i32, i32),
     /// Several threads may call at once.
     pub multiple: bool,
-    /// This session was made from an image.
-    pub restored: bool,
     /// Objects are freed for the sake of the next image: the program must not hear of it.
     pub tearing_down: bool,
     /// Recorded calls are being made again.
@@ -192,11 +194,12 @@ impl Session {
             thread_level: None,
             finalized: false,
             unsaveable: Vec::new(),
+            one_sided: crate::windows::OneSided::default(),
+            scratch: None,
             private: 0,
             private_self: 0,
             place: (0, 1),
             multiple: false,
-            restored: false,
             tearing_down: false,
             restoring: false,
             replaying: None,

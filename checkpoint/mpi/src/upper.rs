@@ -77,7 +77,11 @@ impl Symbols for Upper {
 }
 
 /// Whether an object is the program, and where it has the wanted symbols.
-fn symbols(start: usize, path: &str, wanted: &BTreeMap<&str, Option<usize>>) -> Option<(bool, BTreeMap<String, usize>)> {
+fn symbols(
+    start: usize,
+    path: &str,
+    wanted: &BTreeMap<&str, Option<usize>>,
+) -> Option<(bool, BTreeMap<String, usize>)> {
     let data = std::fs::read(path).ok()?;
     let file: ElfFile64<'_> = ElfFile64::parse(&*data).ok()?;
     let endian = file.endian();

@@ -54,16 +54,8 @@ impl Values {
             }
         }
         let recent = vec![[(usize::MAX, 0); WAYS]; Kind::Number as usize + 1];
-        let mut values = Values {
-            upper,
-            lower,
-            down,
-            up,
-            recent,
-            program,
-            constant_addresses: Vec::new(),
-            below: HashMap::new(),
-        };
+        let mut values =
+            Values { upper, lower, down, up, recent, program, constant_addresses: Vec::new(), below: HashMap::new() };
         for constant in constants().filter(|c| ADDRESSES.contains(&c.domain)) {
             if let (Some(above), Some(below)) = (values.above(constant.name), library.constant(constant.name)) {
                 values.constant_addresses.push(above);

@@ -1,0 +1,59 @@
+//! One-sided communication. A cut can lie only where none is under way: between epochs, or, with fences, where nothing was
+//! put or got since the last.
+use crate::forward::forward;
+use crate::session::{Call, session};
+use phasecast_abi::{Class, RmaStep};
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OneSided {
+    /// Epochs that a lock, a start or a post has opened.
+    pub epochs: i64,
+    /// Something was put or got since the last fence.
+    pub since_fence: bool,
+}
+
+impl OneSided {
+    /// Why a cut cannot lie here.
+    pub fn obstacle(&self) -> Option<String> {
+        if self.epochs > 0 {
+            return Some("a window is locked, or in an epoch that MPI_Win_start or MPI_Win_post began".into());
+        }
+        self.since_fence.then(|| "one-sided communication is under way until the next MPI_Win_fence".into())
+    }
+}
+
+/// One-sided communication and its synchronisation.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn one_sided(call: &mut Call) -> usize {
+    let procedure = session().shapes[call.index].procedure;
+    let request = procedure.output_index(phasecast_abi::Kind::Request).is_some();
+    // SAFETY: the caller's.
+    let result = unsafe { if request { crate::point::post(call) } else { forward(call) } };
+    if result as i32 != 0 {
+        return result;
+    }
+    let mut s = session();
+    let Class::Rma { step, .. } = procedure.class else { return result };
+    if step == RmaStep::Communication {
+        s.one_sided.since_fence = s.one_sided.epochs == 0;
+        return result;
+    }
+    match procedure.name {
+        "MPI_Win_fence" => {
+            s.one_sided.since_fence = false;
+            s.event();
+        }
+        "MPI_Win_lock" | "MPI_Win_lock_all" | "MPI_Win_start" | "MPI_Win_post" => s.one_sided.epochs += 1,
+        "MPI_Win_unlock" | "MPI_Win_unlock_all" | "MPI_Win_complete" | "MPI_Win_wait" => s.one_sided.epochs -= 1,
+        "MPI_Win_test" => {
+            // SAFETY: the caller's: the flag.
+            let done = unsafe { *(call.arg(1) as *const i32) } != 0;
+            s.one_sided.epochs -= i64::from(done);
+        }
+        _ => {}
+    }
+    result
+}
