@@ -87,6 +87,8 @@ pub enum Command {
     #[command(after_long_help = examples!("  phasecast verify-file cg.phc
   phasecast verify-file cg.phc --json | jq -r .sha256"))]
     VerifyFile(commands::verify_file::VerifyFileArgs),
+    #[command(hide = true)]
+    Host(commands::host::HostArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]

@@ -35,7 +35,7 @@ pub struct TraceArgs {
 /// the program cannot be started.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     let command = std::env::current_exe().context("cannot find out where the command phasecast is")?;
-    let tracer = library(&command)?;
+    let tracer = library(&command, LIBRARY)?;
     let output = std::path::absolute(&args.output)?;
     std::fs::create_dir_all(&output).with_context(|| format!("cannot make the folder {}", output.display()))?;
     if let Some(rank) = rank() {
@@ -67,12 +67,15 @@ pub fn traced_command(output: &Path, program: &[String]) -> Vec<OsString> {
     words.into_iter().map(OsStr::to_owned).chain(program.iter().map(OsString::from)).collect()
 }
 
-/// The tracer's library: beside the command, or in `lib` beside its folder.
-fn library(command: &Path) -> Result<PathBuf> {
+/// A library of ours: beside the command, or in `lib` beside its folder.
+///
+/// # Errors
+/// If it is in neither place.
+pub fn library(command: &Path, name: &str) -> Result<PathBuf> {
     let folder = command.parent().unwrap_or(Path::new("."));
-    let places = [folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)];
+    let places = [folder.join(name), folder.join("../lib").join(name)];
     places.iter().find(|place| place.is_file()).cloned().with_context(|| {
-        format!("{LIBRARY} is neither in {} nor in ../lib from there. Install it beside the command.", folder.display())
+        format!("{name} is neither in {} nor in ../lib from there. Install it beside the command.", folder.display())
     })
 }
 

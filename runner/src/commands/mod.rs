@@ -4,6 +4,7 @@ pub mod compare;
 pub mod completions;
 pub mod dump;
 pub mod export;
+pub mod host;
 pub mod import;
 pub mod inspect;
 pub mod man;
@@ -33,6 +34,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Verify(args) => verify::run(&args),
         Command::Preflight(args) => preflight::run(&args),
         Command::VerifyFile(args) => verify_file::run(&args),
+        Command::Host(args) => host::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

@@ -13,7 +13,7 @@ use crate::restart::verify::{mark, verify};
 use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use phasecast_analyzer::{Analysis, Settings};
+use phasecast_analyzer::{Analysis, Method, Settings};
 use phasecast_trace::Trace;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -141,17 +141,16 @@ fn answer(args: &SignArgs, signature: &Signature) -> Value {
 
 fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, trace: &Trace) -> Result<()> {
     let analysis = signature.analysis.clone();
-    if !analysis.verdict.pays {
-        return Err(does_not_pay(args, &signature));
+    if analysis.method != Method::Marker {
+        let what = "images are saved at cuts, which only --method marker finds; with --method pbb use --live";
+        return Err(Refusal::Usage(what.into()).into());
     }
-    let profile = Profile::of(&analysis).ok_or_else(|| {
-        Refusal::Usage(
-            "images are saved at cuts, which only --method marker finds; with --method pbb use --live".into(),
-        )
-    })?;
+    let Some(profile) = Profile::of(&analysis) else {
+        return Err(does_not_pay(args, &signature, "nothing in this program repeats"));
+    };
     let windows = plan(&analysis, &profile, args.images.map(usize::from));
-    if windows.iter().all(|window| window.one_off) {
-        return Err(does_not_pay(args, &signature));
+    if let Some(objection) = plan::objection(&analysis, &profile, &windows) {
+        return Err(does_not_pay(args, &signature, &objection));
     }
     // Images can be large: they are made where the signature will be.
     let place = args.output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -212,23 +211,17 @@ fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, t
 }
 
 /// The plain answer for programs in which nothing repeats, with what measuring them would cost.
-fn does_not_pay(args: &SignArgs, signature: &Signature) -> anyhow::Error {
+fn does_not_pay(args: &SignArgs, signature: &Signature, why: &str) -> anyhow::Error {
     let analysis: &Analysis = &signature.analysis;
-    if args.json {
-        let printed = output::json(&analyze::json(analysis));
-        if let Err(error) = printed {
-            return error;
-        }
+    if args.json
+        && let Err(error) = output::json(&analyze::json(analysis))
+    {
+        return error;
     }
     let run = seconds(signature.manifest.base_run_s());
-    let planned = analysis.planned_s / analysis.run_time_s.max(1e-9);
-    let cost = match planned > 0.0 {
-        true => format!("measuring it would take {} of the {run} that it runs", percent(planned)),
-        false => format!("it runs for {run}, and all of that would have to be measured"),
-    };
+    let planned = percent(analysis.planned_s / analysis.run_time_s.max(1e-9));
     Refusal::Unfit(format!(
-        "no signature pays here: {}; {cost}. `phasecast sign --live` makes one without images.",
-        analysis.verdict.reason
+        "no signature pays here: {why}. Measuring it to 1 % would take {planned} of the {run} that it runs. `phasecast sign --live` makes a signature without images.",
     ))
     .into()
 }

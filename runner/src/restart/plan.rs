@@ -34,6 +34,10 @@ const TRIES: (usize, usize) = (48, 3);
 /// A window is lengthened by so much time, in seconds, to take in a phase that would need an image of its own.
 const LENGTHEN_S: f64 = 0.15;
 
+/// A signature pays where at least so much of the run repeats, and at most so much of it must be run to measure all
+/// windows once.
+const PAYS: (f64, f64) = (0.5, 0.3);
+
 /// What is measured from an image: pieces by their numbers, the same on every rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
@@ -154,6 +158,21 @@ pub fn plan(analysis: &Analysis, profile: &Profile, most: Option<usize>) -> Vec<
     windows.extend(one_offs.into_iter().take(room).filter_map(|at| profile.around(at, true)));
     windows.sort_by_key(|w| (w.after, w.warm));
     windows
+}
+
+/// Why a plan does not pay, in words; none if it does. The verdict of the analysis is about measuring to 1 % within one
+/// run; restarts can be repeated, so what counts here is whether there is something that stands for the run at all.
+pub fn objection(analysis: &Analysis, profile: &Profile, windows: &[Window]) -> Option<String> {
+    if analysis.verdict.difference.is_some() {
+        return Some(analysis.verdict.reason.clone());
+    }
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let repeating: f64 = analysis.phases.iter().filter(|p| p.relevant && p.weight > 1).map(|p| p.share).sum();
+    let round = windows.iter().filter(|w| !w.one_off).map(|w| profile.time(w.run())).sum::<f64>() / profile.total;
+    if windows.iter().all(|w| w.one_off) || repeating < PAYS.0 {
+        return Some(format!("what repeats in this program is {} of its run", percent(repeating)));
+    }
+    (round > PAYS.1).then(|| format!("{} of the run would have to be run to measure what repeats once", percent(round)))
 }
 
 /// The cuts of a plan: after which pieces images are saved, ascending.

@@ -141,6 +141,23 @@ fn what_is_not_there_is_not_planned() {
 }
 
 #[test]
+fn what_does_not_pay_is_told_why() {
+    let objection_to = |analysis: &Analysis| {
+        let (profile, windows) = planned(analysis, None);
+        objection(analysis, &profile, &windows)
+    };
+    assert_eq!(objection_to(&loop_of(2000, |_| 10 * MS)), None);
+    let set_up = loop_of(10, |_| 10 * MS);
+    assert!(objection_to(&set_up).is_some_and(|why| why.contains("repeats")), "nearly all is set-up");
+    let few = loop_of(8, |_| 600 * MS);
+    assert!(objection_to(&few).is_some_and(|why| why.contains("have to be run")), "two of eight, each after a warm-up");
+    let mut other = loop_of(2000, |_| 10 * MS);
+    other.verdict.difference = Some("rank 0".into());
+    other.verdict.reason = "it differs".into();
+    assert_eq!(objection_to(&other), Some("it differs".into()));
+}
+
+#[test]
 fn a_neighbour_measures_the_same() {
     let analysis = loop_of(100, |_| 10 * MS);
     let (profile, windows) = planned(&analysis, None);

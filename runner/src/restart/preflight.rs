@@ -3,7 +3,7 @@
 use crate::launch::Launcher;
 use crate::output::{self, bytes};
 use crate::restart::manifest::{Images, Needs};
-use crate::restart::plan::Window;
+use crate::restart::plan::{Profile, Window};
 use crate::restart::processor;
 use crate::restart::replay::Replayer;
 use crate::signature::Signature;
@@ -51,18 +51,22 @@ pub fn machine(images: &Images, ranks: u32, launcher_given: bool) -> Vec<Check> 
     ]
 }
 
-/// A launch of hosts that restart nothing: which MPI they find, and whether it starts as many ranks.
+/// A launch of hosts that restart one image for a moment: which MPI they find, whether it starts as many ranks, whether
+/// the image runs.
 pub fn launch(signature: &Signature, images: &Images, source: &Path, launcher: &Launcher, scratch: &Path) -> Check {
     let replayer = Replayer::new(signature, images, source, launcher, scratch);
-    let none: &[Window] = &[];
-    match replayer.run(none, 0.0, &|_| ()) {
+    let length = |w: &&Window| w.run().len();
+    let shortest: Vec<Window> = images.windows.iter().min_by_key(length).copied().into_iter().collect();
+    let base_s = Profile::of(&signature.analysis).map_or(0.0, |p| shortest.iter().map(|w| p.time(w.run())).sum());
+    match replayer.run(&shortest, base_s, &|_| ()) {
         Ok(replayed) => {
             let slowest = replayed.init_s.iter().copied().fold(0.0, f64::max);
             let reason = format!(
-                "`{launcher}` starts {} ranks with {}; MPI_Init takes {}",
+                "`{launcher}` starts {} ranks with {}; MPI_Init takes {}, a restart {}",
                 signature.manifest.ranks,
                 replayed.mpi,
-                output::seconds(slowest)
+                output::seconds(slowest),
+                output::seconds(replayed.restart_s)
             );
             Check::new("mpi", true, reason, "")
         }
