@@ -4,7 +4,7 @@
 //! The order matters. Huge pages come first, each by its first touch; then huge pages are switched off for the process, so that
 //! all the rest becomes pages of 4 KB; then the contents; the marks and the protection of each region last.
 use crate::memory::MemoryError;
-use crate::restore_huge::{self as huge, touch_read, touch_write};
+use crate::restore_huge as huge;
 use phasecast_image::{Content, Flags, Images, PAGE, Piece, Protection, Region, State};
 use phasecast_process::space;
 use std::io;
@@ -41,7 +41,8 @@ pub fn memory(images: &Images, state: &State) -> Result<RestoreStats, MemoryErro
     for region in &regions {
         stats.data += fill(region, &mut hashes, &mut pieces);
     }
-    images.fetch(state.rank, pieces)?;
+    images
+        .fetch_prepared(state.rank, pieces, &|part| huge::touch(part.as_mut_ptr() as u64, part.len() as u64, true))?;
     (stats.huge, stats.huge_refused) = huge::count(&regions)?;
     regions.iter().try_for_each(finish)?;
     mapped.0.clear();
@@ -121,11 +122,10 @@ fn fill<'a>(region: &Region, hashes: &mut &'a [u128], pieces: &mut Vec<Piece<'a>
     let mut data = 0;
     for run in &region.runs {
         let length = run.pages as usize * PAGE;
-        let pages = (at..at + length as u64).step_by(PAGE);
         match run.content {
             Content::Untouched => {}
-            Content::SharedZero => pages.for_each(touch_read),
-            Content::PrivateZero => pages.for_each(touch_write),
+            Content::SharedZero => huge::touch(at, length as u64, false),
+            Content::PrivateZero => huge::touch(at, length as u64, true),
             Content::Data(page) => {
                 let (own, rest) = hashes.split_at(hashes.len().min(run.pages as usize));
                 *hashes = rest;

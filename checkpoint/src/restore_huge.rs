@@ -117,12 +117,26 @@ pub(crate) fn count(regions: &[Region]) -> Result<(u64, u64), MemoryError> {
     Ok((got, refused))
 }
 
-pub(crate) fn touch_read(address: u64) {
+/// Has the kernel back memory that was just mapped (all zero) with pages of its own or, if it is only read, the pages of
+/// zeros.
+pub(crate) fn touch(start: u64, length: u64, write: bool) {
+    let advice = if write { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
+    // SAFETY: a mapping of our own; its content stays.
+    if length > PAGE as u64 && unsafe { libc::madvise(start as *mut _, length as usize, advice) } == 0 {
+        return;
+    }
+    // One page is faster so, and kernels before 5.14 know no other way.
+    for address in (start..start + length).step_by(PAGE) {
+        if write { touch_write(address) } else { touch_read(address) }
+    }
+}
+
+fn touch_read(address: u64) {
     // SAFETY: the address is in a mapping that was just made.
     unsafe { (address as *const u8).read_volatile() };
 }
 
-pub(crate) fn touch_write(address: u64) {
+fn touch_write(address: u64) {
     // SAFETY: the address is in a mapping that was just made, and zero as all of it.
     unsafe { (address as *mut u8).write_volatile(0) };
 }

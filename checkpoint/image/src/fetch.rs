@@ -10,6 +10,9 @@ pub const BLOCK: u64 = 64;
 const ALONE: usize = 4 << 20;
 const MOST_THREADS: usize = 8;
 
+/// What is done to memory just before pages are read to it.
+pub type Prepare<'a> = dyn Fn(&mut [u8]) + Sync + 'a;
+
 /// Pages that are wanted.
 #[derive(Debug)]
 pub struct Piece<'a> {

@@ -1,5 +1,5 @@
 //! A set of images, as a folder or packed: which there are, their states, and pages of them.
-use crate::fetch::{self, Piece};
+use crate::fetch::{self, Piece, Prepare};
 use crate::packed::PackedSet;
 use crate::store::StoreFile;
 use crate::{ImageError, State};
@@ -101,17 +101,30 @@ impl Images {
     /// # Errors
     /// If they cannot be read, are not there, or are damaged; the contents of the pieces are then undefined.
     pub fn fetch(&self, rank: u32, pieces: Vec<Piece<'_>>) -> Result<(), ImageError> {
+        self.fetch_prepared(rank, pieces, &|_| {})
+    }
+
+    /// As [`Images::fetch`]; `prepare` is given each part of a piece (at most [`fetch::BLOCK`] pages) just before it is
+    /// written, on the thread that does it: to let the kernel back fresh memory in one go.
+    ///
+    /// # Errors
+    /// As [`Images::fetch`].
+    pub fn fetch_prepared(&self, rank: u32, pieces: Vec<Piece<'_>>, prepare: &Prepare<'_>) -> Result<(), ImageError> {
         if let Form::Packed(set) = &self.form {
-            return set.fetch(rank, pieces);
+            return set.fetch(rank, pieces, prepare);
         }
         let store = StoreFile::open(&self.path, rank)?;
         let bytes = pieces.iter().map(|piece| piece.out.len()).sum();
-        // Small pieces that lie together in the store are one item, large ones are cut.
         fetch::on_all_cores(
             fetch::groups(pieces),
             bytes,
             || (),
-            |(), group| group.into_iter().try_for_each(|piece| store.read(piece.page, piece.hashes, piece.out)),
+            |(), group| {
+                group.into_iter().try_for_each(|piece| {
+                    prepare(piece.out);
+                    store.read(piece.page, piece.hashes, piece.out)
+                })
+            },
         )
     }
 

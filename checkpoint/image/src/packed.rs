@@ -9,7 +9,7 @@
 //! ```
 //! Distances are from the head. The trailer's checksum is xxh3 of its first 32 bytes. Pages are numbered across all ranks;
 //! a rank's own numbers are found by its runs.
-use crate::fetch::{self, BLOCK, Piece};
+use crate::fetch::{self, BLOCK, Piece, Prepare};
 use crate::{ImageError, PAGE, State, state::VERSION};
 use phasecast_trace::codec::{self, Unpacker};
 use phasecast_trace::frame::{Frame, HEAD as FRAME_HEAD};
@@ -156,7 +156,7 @@ impl PackedSet {
     }
 
     /// Reads pages of a rank.
-    pub(crate) fn fetch(&self, rank: u32, pieces: Vec<Piece<'_>>) -> Result<(), ImageError> {
+    pub(crate) fn fetch(&self, rank: u32, pieces: Vec<Piece<'_>>, prepare: &Prepare<'_>) -> Result<(), ImageError> {
         let runs = self.runs(rank);
         let bytes = pieces.iter().map(|piece| piece.out.len()).sum();
         let mut found = Vec::with_capacity(pieces.len());
@@ -175,6 +175,7 @@ impl PackedSet {
             let first = group[0].page / BLOCK * BLOCK;
             self.block((first / BLOCK) as usize, unpacker, stored, raw)?;
             for part in group {
+                prepare(part.out);
                 let at = (part.page - first) as usize * PAGE;
                 part.out.copy_from_slice(&raw[at..at + part.out.len()]);
             }
