@@ -77,12 +77,8 @@ unsafe extern "C" fn dispatch(frame: *mut gate::Frame, index: usize) -> usize {
                 return 1000;
             }
         },
-        2 => {
-            if IMAGE.lock().unwrap().is_some() && *LEFT.lock().unwrap() > 0 {
-                // SAFETY: on the main thread, no lock is held.
-                unsafe { gate::leave(2) }
-            }
-        }
+        // SAFETY: on the main thread, no lock is held.
+        2 if IMAGE.lock().unwrap().is_some() && *LEFT.lock().unwrap() > 0 => unsafe { gate::leave(2) },
         _ => {}
     }
     0

@@ -1,6 +1,6 @@
 //! `run PROGRAM ARGS`: runs a program in the upper half, with no MPI behind the gate. `PHASECAST_FACADE` names a library
-//! to preload, `PHASECAST_CPU` a processor baseline.
-use phasecast_process::{Cpu, Start, fence, files, gate, prepare, start};
+//! to preload, `PHASECAST_CPU` a processor baseline; with `PHASECAST_EXIT` the program's end is told.
+use phasecast_process::{Cpu, Start, fence, files, gate, on_exit, prepare};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -34,13 +34,20 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     prepare()?;
     let cpu = std::env::var("PHASECAST_CPU").map_or(Ok(Cpu::Native), |name| name.parse())?;
     let facade = std::env::var_os("PHASECAST_FACADE").map(Into::into);
-    let env = std::env::vars_os().filter(|(n, _)| n != "PHASECAST_FACADE" && n != "PHASECAST_CPU").collect();
-    let loaded = start(&Start { program, args: args.collect(), env, facade, cpu })?;
+    let env = std::env::vars_os()
+        .filter(|(n, _)| n != "PHASECAST_FACADE" && n != "PHASECAST_CPU" && n != "PHASECAST_EXIT")
+        .collect();
     files::release();
     gate::install(dispatch)?;
     fence::install()?;
-    // SAFETY: the program was just loaded; this is the main thread.
-    unsafe { gate::enter(loaded.entry, loaded.stack) };
+    if std::env::var_os("PHASECAST_EXIT").is_some() {
+        on_exit(|code| {
+            let calls: String = CALLS.get().to_string();
+            println!("exit {code} after {calls} calls");
+        });
+    }
+    // SAFETY: the main thread; gate and fence are in place.
+    unsafe { phasecast_process::run(&Start { program, args: args.collect(), env, facade, cpu })? };
     Ok(())
 }
 

@@ -474,6 +474,20 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// What an exec does: files that are to be closed then are.
+pub(crate) fn exec() {
+    for fd in OWN.list() {
+        // SAFETY: the program's own descriptor.
+        unsafe {
+            let flags = libc::fcntl(fd as c_int, libc::F_GETFD);
+            if flags >= 0 && flags & libc::FD_CLOEXEC != 0 {
+                OWN.take(fd);
+                libc::close(fd as c_int);
+            }
+        }
+    }
+}
+
 /// Closes the program's files; reserved numbers stay reserved, the standard ones are the launcher's again.
 pub fn clear() {
     overlay::disable();

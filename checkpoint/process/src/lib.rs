@@ -2,11 +2,12 @@
 //! addresses (the *upper half*), and keeps its memory, signals, files and threads apart from those of the host (the
 //! *lower half*), so that they can be saved and brought back elsewhere.
 //!
-//! Order of a start: [`prepare`], [`start`], [`fence::install`], [`gate::install`], [`gate::enter`]. Order of a restart
-//! in place of [`start`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
+//! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
+//! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
 //! [`threads::restore_main`], [`threads::recreate`], [`gate::resume`].
 pub mod elf;
 mod error;
+mod exec;
 pub mod fence;
 pub mod files;
 pub mod gate;
@@ -25,6 +26,7 @@ mod trap;
 mod xstate;
 
 pub use error::Error;
+pub use exec::run;
 pub use loader::{Cpu, Loaded, Start, start};
 pub use trap::on_exit;
 

@@ -96,7 +96,22 @@ pub struct Loaded {
 /// # Errors
 /// If it cannot be read or is none that can be saved: static, of another architecture, damaged.
 pub fn start(start: &Start) -> Result<Loaded, Error> {
-    let (program, args) = resolve(&start.program, &start.args)?;
+    load(start, start.program.clone().into_os_string())
+}
+
+/// Whether a program can be loaded.
+pub(crate) fn check(program: &Path, args: &[OsString]) -> Result<(), Error> {
+    let (program, _) = resolve(program, OsString::new(), args)?;
+    let elf = Elf::read(&open(&program)?, &program)?;
+    if elf.interpreter.is_none() {
+        return Err(Error::Static { path: program });
+    }
+    Ok(())
+}
+
+/// The same under a name of its own.
+pub(crate) fn load(start: &Start, name: OsString) -> Result<Loaded, Error> {
+    let (program, args) = resolve(&start.program, name, &start.args)?;
     let file = open(&program)?;
     let elf = Elf::read(&file, &program)?;
     let Some(linker_path) = &elf.interpreter else { return Err(Error::Static { path: program }) };
@@ -126,9 +141,9 @@ pub fn start(start: &Start) -> Result<Loaded, Error> {
 }
 
 /// The program behind a script, and the whole argument vector.
-fn resolve(program: &Path, args: &[OsString]) -> Result<(PathBuf, Vec<OsString>), Error> {
+fn resolve(program: &Path, name: OsString, args: &[OsString]) -> Result<(PathBuf, Vec<OsString>), Error> {
     let mut path = program.to_owned();
-    let mut vector = vec![path.clone().into_os_string()];
+    let mut vector = vec![name];
     vector.extend_from_slice(args);
     for _ in 0..5 {
         let mut head = [0u8; 256];

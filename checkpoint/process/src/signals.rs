@@ -360,6 +360,20 @@ pub fn unblock(state: &SignalState) {
     sys::set_mask(visible(state.mask));
 }
 
+/// What an exec does: handlers go, what is ignored stays so, as do mask and timers.
+pub(crate) fn exec() {
+    for (i, slot) in SLOTS.iter().enumerate() {
+        let handler = slot.handler.load(Relaxed);
+        if handler != SIG_DFL && handler != SIG_IGN {
+            slot.store(&Action::default());
+            if HIDDEN & bit(i as c_int + 1) == 0 {
+                register(i + 1, &Action::default());
+            }
+        }
+    }
+    set_stack((0, libc::SS_DISABLE, 0));
+}
+
 /// Forgets the upper half's signals: dispositions, timers, the alternate stack.
 pub fn clear() {
     set_timers(&[[0; 4]; 3]);

@@ -73,7 +73,7 @@ pub extern "C" fn lower_fs(upper: usize) -> usize {
         loan.tid.store(tid, Relaxed);
         return loan.lower.load(Relaxed);
     }
-    let mut asked = false;
+    let mut ticket = 0;
     loop {
         let parked = PARKED.load(Acquire);
         for loan in &LOANS {
@@ -89,9 +89,9 @@ pub extern "C" fn lower_fs(upper: usize) -> usize {
                 return loan.lower.load(Relaxed);
             }
         }
-        if !asked {
-            asked = true;
-            WANTED.fetch_add(1, Release);
+        // Who is faster may take what was made for this thread: then it asks again.
+        if ticket <= parked {
+            ticket = WANTED.fetch_add(1, AcqRel) + 1;
             sys::wake(&WANTED);
         }
         sys::wait(&PARKED, parked);

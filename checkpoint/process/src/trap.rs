@@ -2,7 +2,7 @@
 //! caller had, with all signals blocked: raw system calls only, no thread-local storage, no allocation, no panics.
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
-use crate::{files, gate, overlay, signals, space, stub, threads};
+use crate::{exec, files, gate, overlay, signals, space, stub, threads};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -111,7 +111,7 @@ unsafe fn carry_out(call: &mut Call) -> isize {
                 call.reissue()
             }
             libc::SYS_exit_group => exit(args[0] as c_int),
-            libc::SYS_execve | libc::SYS_execveat => exec(call),
+            libc::SYS_execve | libc::SYS_execveat => trapped_exec(call),
             libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
             libc::SYS_readlink | libc::SYS_readlinkat => files::trapped_readlink(call),
             _ if own::who() != Who::Program => call.pass_open(),
@@ -146,24 +146,26 @@ unsafe fn exit(code: c_int) -> isize {
         let main = sys::getpid() == sys::gettid();
         let lower = if main { gate::main_lower() } else { threads::lower_fs(upper) };
         // SAFETY: a `fn(i32)`, stored by `on_exit`; it runs with the thread pointer of a thread of the lower half.
-        unsafe { end(hook, code, lower) };
+        unsafe { under(lower, hook, &[code as usize, 0, 0]) };
     }
     // SAFETY: the program wants to end.
     unsafe { syscall!(libc::SYS_exit_group, code) }
 }
 
-/// Calls the hook under another thread pointer.
+/// Calls a function under another thread pointer; the present one for zero.
 #[unsafe(naked)]
-unsafe extern "C" fn end(hook: usize, code: c_int, lower: usize) {
+unsafe extern "C" fn under(fs: usize, function: usize, args: &[usize; 3]) -> isize {
     std::arch::naked_asm!(
         "push rbx",
         "rdfsbase rbx",
-        "test rdx, rdx",
+        "test rdi, rdi",
         "jz 2f",
-        "wrfsbase rdx",
+        "wrfsbase rdi",
         "2:",
-        "mov rax, rdi",
-        "mov edi, esi",
+        "mov rax, rsi",
+        "mov rdi, [rdx]",
+        "mov rsi, [rdx + 8]",
+        "mov rdx, [rdx + 16]",
         "call rax",
         "wrfsbase rbx",
         "pop rbx",
@@ -172,12 +174,19 @@ unsafe extern "C" fn end(hook: usize, code: c_int, lower: usize) {
 }
 
 /// An exec keeps the mask of signals, and a name in /proc that means the program must not mean the host.
-unsafe fn exec(call: &mut Call) -> isize {
+unsafe fn trapped_exec(call: &mut Call) -> isize {
     let path = if call.number == libc::SYS_execve { 0 } else { 1 };
     // SAFETY: the upper half's own call, its arguments as it gave them.
     unsafe {
         if files::names_program(call.args[path]) {
             call.args[path] = files::program();
+        }
+        if call.number == libc::SYS_execve && own::who() == Who::Program && exec::applies() {
+            let [path, args, env, ..] = call.args;
+            let lower = gate::main_lower();
+            if under(lower, exec::note as *const () as usize, &[path, args, env]) >= 0 {
+                under(lower, exec::replace as *const () as usize, &[*call.mask() as usize, 0, 0]);
+            }
         }
         call.pass_open()
     }

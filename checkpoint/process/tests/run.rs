@@ -132,3 +132,38 @@ fn code_on_the_stack() {
     let program = compile(&folder, "cc", &["trampoline.c"], &["-O0", "-z", "noexecstack"]);
     assert_eq!(output("run", &[program.to_str().unwrap(), library]), "passed\n");
 }
+
+#[test]
+fn a_program_that_replaces_itself_stays_in_the_upper_half() {
+    let folder = TempDir::new().unwrap();
+    let program = compile(&folder, "cc", &["memory.c"], &[]);
+    let program = program.to_str().unwrap();
+    let wrapper = format!("trap '' HUP; trap 'echo never' USR1; exec 9</dev/null; exec {program}");
+    assert_eq!(output("run", &["/bin/sh", "-c", &wrapper]), "passed\n");
+    let chain =
+        format!("exec /bin/sh -c 'X=1 exec /usr/bin/env Y=2 /bin/sh -c \"echo \\$0 \\$X\\$Y; exec {program}\" name'");
+    assert_eq!(output("run", &["/bin/sh", "-c", &chain]), "name 12\npassed\n");
+    let fixed = compile(&folder, "cc", &["signals.c"], &["-no-pie"]);
+    let wrapper = format!("exec {}", fixed.to_str().unwrap());
+    assert_eq!(output("run", &["/bin/sh", "-c", &wrapper]), "passed\n");
+    let python = format!(
+        "import os, threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\nos.execv('{program}', ['x'])"
+    );
+    assert_eq!(output("run", &["/usr/bin/python3", "-c", &python]), "passed\n");
+    // What cannot be loaded is the kernel's.
+    let alone = compile(&folder, "cc", &["trampoline.c"], &["-O0", "-static"]);
+    assert_eq!(output("run", &["/bin/sh", "-c", &format!("exec {}", alone.to_str().unwrap())]), "passed\n");
+    assert_eq!(run("run", &["/bin/sh", "-c", "exec /nonexistent"], &[]).status.code(), Some(127));
+}
+
+#[test]
+fn the_end_of_a_program_is_told_to_the_host() {
+    let told = |program: &str, args: &[&str]| {
+        let args: Vec<&str> = [program].iter().chain(args).copied().collect();
+        let output = run("run", &args, &[("PHASECAST_EXIT", "1")]);
+        (String::from_utf8(output.stdout).unwrap(), output.status.code())
+    };
+    assert_eq!(told("/bin/sh", &["-c", "(exit 2); exit 3"]), ("exit 3 after 0 calls\n".into(), Some(3)));
+    let thread = "import os, threading\nt = threading.Thread(target=os._exit, args=(5,))\nt.start()\nt.join()";
+    assert_eq!(told("/usr/bin/python3", &["-c", thread]), ("exit 5 after 0 calls\n".into(), Some(5)));
+}
