@@ -9,7 +9,7 @@
 //! * [`state`]: what is saved of a rank at a cut
 //! * [`store`]: appends pages, each content once
 //! * [`images`]: opens a folder or a packed file; [`fetch`]: reads pages of it in parallel
-//! * [`pack`]: folder to packed file; [`packed`]: the layout of that file
+//! * [`pack`]: folder to packed file; [`packed`]: the layout of that file; [`unpack()`]: back to a folder, for many restarts
 //! * [`verify`]: every checksum of a set
 pub mod error;
 pub mod fetch;
@@ -19,6 +19,7 @@ pub mod pack;
 pub mod packed;
 pub mod state;
 pub mod store;
+mod unpack;
 pub mod verify;
 
 pub use error::ImageError;
@@ -27,6 +28,7 @@ pub use images::Images;
 pub use pack::{Packed, pack, pack_file};
 pub use state::{Backing, Content, Flags, HugePolicy, PageHash, Protection, Region, Run, State};
 pub use store::{Store, create_private, write_private};
+pub use unpack::unpack;
 pub use verify::Verified;
 
 /// Bytes of a page: the unit of stores.

@@ -1,5 +1,6 @@
 //! Which pages of a rank's store its states name: all others are left behind.
 use crate::{Content, PAGE, PageHash, Piece, State};
+use std::ops::Range;
 
 /// The pages of a rank that states name, by ascending number.
 #[derive(Default)]
@@ -16,13 +17,19 @@ impl Named {
     /// If another state says that one of these pages has another content.
     pub(crate) fn add(&mut self, state: &State) -> Result<(), String> {
         let runs = state.regions.iter().flat_map(|region| &region.runs);
-        let numbers = runs.filter_map(|run| match run.content {
-            Content::Data(first) => Some(first..first + run.pages),
-            _ => None,
-        });
+        let mut stretches: Vec<Range<u64>> = runs
+            .filter_map(|run| match run.content {
+                Content::Data(first) => Some(first..first + run.pages),
+                _ => None,
+            })
+            .collect();
+        if state.hashes.is_empty() {
+            // Nothing else bounds how often pages are named.
+            stretches = merged(stretches);
+        }
         let hashes = state.hashes.iter().copied().chain(std::iter::repeat(0));
         let mut all: Vec<(u64, PageHash)> = self.numbers.drain(..).zip(self.hashes.drain(..)).collect();
-        all.extend(numbers.flatten().zip(hashes));
+        all.extend(stretches.into_iter().flatten().zip(hashes));
         all.sort_unstable();
         all.dedup();
         if let Some(pair) = all.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -31,6 +38,18 @@ impl Named {
         (self.numbers, self.hashes) = all.into_iter().unzip();
         Ok(())
     }
+}
+
+fn merged(mut stretches: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    stretches.sort_unstable_by_key(|stretch| stretch.start);
+    let mut merged: Vec<Range<u64>> = Vec::new();
+    for stretch in stretches {
+        match merged.last_mut() {
+            Some(last) if last.end >= stretch.start => last.end = last.end.max(stretch.end),
+            _ => merged.push(stretch),
+        }
+    }
+    merged
 }
 
 /// Pieces that read these pages, one after the other, to `space`.

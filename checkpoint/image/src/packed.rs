@@ -10,7 +10,7 @@
 //! Distances are from the head. The trailer's checksum is xxh3 of its first 32 bytes. Pages are numbered across all ranks;
 //! a rank's own numbers are found by its runs.
 use crate::fetch::{self, BLOCK, Piece, Prepare};
-use crate::{ImageError, PAGE, State, state::VERSION};
+use crate::{Content, ImageError, PAGE, State, state::VERSION};
 use phasecast_trace::codec::{self, Unpacker};
 use phasecast_trace::frame::{Frame, HEAD as FRAME_HEAD};
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,17 @@ impl PackedSet {
         let entry = self.directory.states[found.map_err(missing)?];
         let mut bytes = vec![0; entry.length as usize];
         self.read(&mut bytes, entry.offset)?;
-        State::parse(&self.path, &bytes)
+        let state = State::parse(&self.path, &bytes)?;
+        let pages = self.runs(rank);
+        for run in state.regions.iter().flat_map(|region| &region.runs) {
+            let Content::Data(mut page) = run.content else { continue };
+            let end = page.saturating_add(run.pages);
+            while page < end {
+                let (first, count, _) = self.run_of(rank, pages, page)?;
+                page = first + count;
+            }
+        }
+        Ok(state)
     }
 
     fn read(&self, out: &mut [u8], offset: u64) -> Result<(), ImageError> {
@@ -193,12 +203,6 @@ impl PackedSet {
         let run = runs.partition_point(|run| run.0 <= page).checked_sub(1).map(|at| runs[at]);
         let missing = || ImageError::corrupt(&self.path, format!("page {page} of rank {rank} is not in it"));
         run.filter(|run| page - run.0 < run.1).ok_or_else(missing)
-    }
-
-    /// Checks that all these pages of a rank are there.
-    pub(crate) fn check_named(&self, rank: u32, numbers: &[u64]) -> Result<(), ImageError> {
-        let runs = self.runs(rank);
-        numbers.iter().try_for_each(|&page| self.run_of(rank, runs, page).map(|_| ()))
     }
 
     /// Its length in bytes.
@@ -267,6 +271,11 @@ fn check(directory: &Directory, place: u64) -> Result<Vec<u64>, String> {
         return Err("its ranks are out of order".into());
     }
     for rank in ranks {
+        // A rank has each content once.
+        let sum = rank.runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.1));
+        if sum.is_none_or(|sum| sum > *pages) {
+            return Err(format!("rank {} has more pages than there are", rank.rank));
+        }
         let mut last = 0;
         for &(first, count, all) in &rank.runs {
             let end = first.checked_add(count).filter(|_| first >= last && count > 0);

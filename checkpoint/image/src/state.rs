@@ -14,6 +14,8 @@ use std::path::Path;
 pub const VERSION: u16 = 1;
 /// The kind of container that a state is.
 pub const KIND: &str = "state";
+/// The most saved pages of a state (256 GB): their hashes must fit into a section.
+pub const MAX_PAGES: u64 = 1 << 26;
 /// Addresses end here: the user's half of 47 bits.
 const TOP: u64 = 1 << 47;
 
@@ -236,6 +238,9 @@ impl State {
                     return Err(format!("huge pages from {from:#x} to {to:#x} do not lie on their bounds"));
                 }
             }
+        }
+        if data > MAX_PAGES {
+            return Err(format!("it has {data} pages with content, more than {MAX_PAGES}"));
         }
         if !self.hashes.is_empty() && self.hashes.len() as u64 != data {
             return Err(format!("it has {} hashes for {data} pages", self.hashes.len()));

@@ -141,6 +141,13 @@ impl Store {
         self.file.write_all_at(bytes, (first + 1) * PAGE as u64).map_err(ImageError::io(&self.path, "write"))
     }
 
+    /// Writes pages at their numbers; those that are left out are holes.
+    pub(crate) fn put(&self, bytes: &[u8], first: u64) -> Result<(), ImageError> {
+        let offset = first.checked_add(1).and_then(|page| page.checked_mul(PAGE as u64));
+        let offset = offset.ok_or_else(|| ImageError::corrupt(&self.path, format!("there is no page {first}")))?;
+        self.file.write_all_at(bytes, offset).map_err(ImageError::io(&self.path, "write"))
+    }
+
     /// Makes a cut durable: the pages first, then the state that names them, whole or not at all. Returns the state's size
     /// in bytes.
     ///

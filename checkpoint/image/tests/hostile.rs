@@ -3,7 +3,7 @@
 mod common;
 use common::{set, state};
 use phasecast_image::packed::{Block, Directory, HEAD, RankPages, StateEntry, TRAILER};
-use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack_file};
+use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack_file, unpack};
 use phasecast_trace::codec;
 use phasecast_trace::container::Container;
 use phasecast_trace::frame::{Frame, HEAD as FRAME_HEAD, Kind};
@@ -56,6 +56,9 @@ fn read_all(path: &Path) {
     check(images.verify().map(|_| ()));
     check(images.complete().map(|_| ()));
     for (cut, rank) in images.list().unwrap() {
+        let folder = tempfile::tempdir().unwrap();
+        // A page with a huge number may be more than a file can have.
+        let _ = unpack(&images, rank, &[cut], folder.path());
         let Ok(state) = images.state(cut, rank).map_err(|error| check(Err(error))) else { continue };
         let (mut out, mut first) = (vec![0; 40 * PAGE], 0);
         for run in state.regions.iter().flat_map(|region| &region.runs) {
@@ -215,6 +218,34 @@ proptest! {
         container.write(&path, true).unwrap();
         read_all(folder.path());
     }
+}
+
+/// Few bytes that name very many pages cost little to refuse.
+#[test]
+fn many_names_for_few_pages_are_no_burden() {
+    let folder = tempfile::tempdir().unwrap();
+    small(folder.path());
+    let endless = |directory: &mut Directory| {
+        let runs = (0..100_000).map(|n| (n << 20, 140, 0)).collect();
+        directory.ranks = vec![RankPages { rank: 0, runs }];
+    };
+    with_directory(folder.path(), |directory, _| endless(directory));
+    let error = Images::open(&folder.path().join("packed")).err().unwrap().to_string();
+    assert!(error.contains("more pages than there are"), "{error}");
+    // A state that names pages a million times over.
+    let images = Images::open(folder.path()).unwrap();
+    let mut state = images.state(0, 0).unwrap();
+    state.regions.truncate(1);
+    let run = Run { pages: 1 << 20, huge: false, content: Content::Data(0) };
+    state.regions[0].runs = vec![run; 1000];
+    state.regions[0].length = (1000 << 20) * PAGE as u64;
+    state.hashes.clear();
+    assert!(state.to_bytes(false).unwrap_err().to_string().contains("more than"));
+    let path = folder.path().join(State::file_name(0, 0));
+    let mut container = Container::parse(&path, &std::fs::read(&path).unwrap()).unwrap();
+    container.sections[0].1 = codec::to_bytes(&state.regions);
+    container.write(&path, true).unwrap();
+    assert!(images.state(0, 0).unwrap_err().to_string().contains("more than"));
 }
 
 #[test]
