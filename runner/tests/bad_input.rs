@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Commands that read one file or folder; `OUT` stands for an output.
-const READERS: [&[&str]; 9] = [
+const READERS: [&[&str]; 12] = [
     &["stat", "IN"],
     &["dump", "IN"],
     &["inspect", "IN"],
@@ -17,6 +17,9 @@ const READERS: [&[&str]; 9] = [
     &["analyze", "IN", "-o", "OUT"],
     &["export", "IN", "--format", "perfetto", "-o", "OUT"],
     &["predict", "IN", "-o", "OUT"],
+    &["verify", "IN"],
+    &["preflight", "IN"],
+    &["verify-file", "IN"],
 ];
 
 fn run(command: &[&str], input: &Path, output: &Path) -> Done {

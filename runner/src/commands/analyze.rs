@@ -93,6 +93,12 @@ pub fn json(analysis: &Analysis) -> Value {
 
 /// The analysis in words: what the run is made of, the phases, the verdict.
 pub fn table(analysis: &Analysis) -> String {
+    let pays = if analysis.verdict.pays { "Measuring phases pays" } else { "Measuring phases does not pay" };
+    format!("{}{pays}: {}\n", phases(analysis), clean(&analysis.verdict.reason))
+}
+
+/// The same without the verdict.
+pub fn phases(analysis: &Analysis) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<12} {value}");
@@ -127,12 +133,6 @@ pub fn table(analysis: &Analysis) -> String {
         table.add_row(last);
     }
     let _ = writeln!(text, "\n{table}");
-    let _ = writeln!(
-        text,
-        "{}: {}",
-        if analysis.verdict.pays { "Measuring phases pays" } else { "Measuring phases does not pay" },
-        clean(&analysis.verdict.reason)
-    );
     text
 }
 

@@ -101,6 +101,11 @@ pub fn one(p: &Prediction) -> String {
     line("coverage", percent(p.coverage));
     line("start-up", seconds(p.startup_s));
     line("not measured", seconds(p.residual_s));
+    if p.restarts > 0 {
+        let times = [p.restart_s, p.warmup_s, p.measured_s].map(seconds);
+        let [restart, warm, measured] = times;
+        line("restarts", format!("{}: {restart} restarting, {warm} warming up, {measured} measuring", p.restarts));
+    }
     line("on the base", seconds(p.base_run_s));
     let headers = ["phase", "weight", "measured", "base", "target", "weight x time", "structure"];
     let mut table = output::table(&headers, &[0, 1, 2, 3, 4, 5]);

@@ -3,6 +3,7 @@ use crate::exit::Refusal;
 use crate::output::{self, bytes, clean, count};
 use anyhow::{Context, Result};
 use clap::Args;
+use phasecast_image::Images;
 use phasecast_prediction::Prediction;
 use phasecast_trace::codec;
 use phasecast_trace::container::{self, Container};
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Print what a file is: kind, version, head, and its pieces with sizes and checksums
@@ -66,7 +68,10 @@ pub fn run(args: &InspectArgs) -> Result<()> {
         output::words(&print(&findings))?;
     }
     match findings.damage.first() {
-        Some(damage) => Err(Refusal::Input(format!("{} is damaged: {damage}.", args.file.display())).into()),
+        Some(damage) => {
+            let damage = damage.trim_end_matches('.');
+            Err(Refusal::Input(format!("{} is damaged: {damage}.", args.file.display())).into())
+        }
         None => Ok(()),
     }
 }
@@ -78,6 +83,9 @@ fn inspect(path: &Path) -> Result<Findings> {
     })?;
     if metadata.is_dir() {
         return folder(path);
+    }
+    if let Some(images) = images_of(path) {
+        return signature_with_images(path, metadata.len(), &images);
     }
     let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     if content.starts_with(&frame::MAGIC) {
@@ -295,6 +303,39 @@ fn container_file(path: &Path, content: &[u8]) -> Findings {
         }
     }
     found
+}
+
+/// The images at the end of a signature. What is damaged there is found when the file is read as one without.
+fn images_of(path: &Path) -> Option<Images> {
+    Container::kind_of(path).filter(|kind| kind == "signature")?;
+    Images::open(path).ok()
+}
+
+/// A signature with images: what comes before them, and they as one more piece.
+fn signature_with_images(path: &Path, length: u64, images: &Images) -> Result<Findings> {
+    let own = images.bytes()?;
+    let start = length.saturating_sub(own);
+    let mut head = Vec::new();
+    let file = fs::File::open(path).and_then(|file| file.take(start).read_to_end(&mut head));
+    file.with_context(|| format!("cannot read {}", path.display()))?;
+    let mut found = container_file(path, &head);
+    found.bytes = length;
+    let checked = images.verify();
+    let pages = checked.as_ref().map_or(0, |v| v.pages);
+    found.pieces.push(Piece {
+        name: "images".into(),
+        offset: start,
+        count: checked.as_ref().map_or(0, |v| v.states as u64),
+        items: pages,
+        stored_bytes: own,
+        raw_bytes: pages.saturating_mul(phasecast_image::PAGE as u64),
+        ok: checked.is_ok(),
+    });
+    if let Err(error) = checked {
+        let text = error.to_string();
+        found.broken(text.strip_prefix(&format!("{} is damaged: ", path.display())).unwrap_or(&text).to_string());
+    }
+    Ok(found)
 }
 
 fn section_name(payload: &[u8]) -> String {

@@ -87,6 +87,10 @@ fn size(text: &str) -> Result<u64, String> {
 /// If the program fails or cannot be traced or saved, no signature pays, or the signature cannot be written.
 pub fn run(args: &SignArgs) -> Result<()> {
     output::refuse_existing(&args.output)?;
+    if !args.live && Method::from(args.method) != Method::Marker {
+        let what = "images are saved at cuts, which only --method marker finds; with --method pbb use --live";
+        return Err(Refusal::Usage(what.into()).into());
+    }
     catch_interrupts();
     let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(&args.command[0]))?;
     let scratch = scratch_folder()?;
@@ -141,10 +145,6 @@ fn answer(args: &SignArgs, signature: &Signature) -> Value {
 
 fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, trace: &Trace) -> Result<()> {
     let analysis = signature.analysis.clone();
-    if analysis.method != Method::Marker {
-        let what = "images are saved at cuts, which only --method marker finds; with --method pbb use --live";
-        return Err(Refusal::Usage(what.into()).into());
-    }
     let Some(profile) = Profile::of(&analysis) else {
         return Err(does_not_pay(args, &signature, "nothing in this program repeats"));
     };
@@ -197,7 +197,7 @@ fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, t
         return output::json(&object);
     }
     let name = args.output.display();
-    let mut text = analyze::table(&analysis);
+    let mut text = analyze::phases(&analysis);
     text.push_str(&format!("\n{} images, {}; sha256:{sha256}\n", saved.cuts.len(), output::bytes(bytes)));
     if let Some(p) = verified {
         let (pet, pete) = (seconds(p.pet_s), percent(p.pete.unwrap_or(0.0)));
