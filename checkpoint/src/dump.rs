@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// Pages that are looked at and then stored while they are in the cache.
-const CHUNK: u64 = 64;
+const CHUNK: u64 = phasecast_image::store::CHUNK as u64;
 
 /// What a dump found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

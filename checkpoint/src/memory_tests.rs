@@ -289,7 +289,7 @@ fn a_place_that_is_taken_is_refused_and_nothing_is_left() {
     // So is an image whose pages have changed.
     let path = folder.path().join("rank-00000.store");
     let file = File::options().read(true).write(true).open(path).unwrap();
-    file.write_all_at(&[1, 2, 3], 5 * PAGE64 + 7).unwrap();
+    file.write_all_at(&[1, 2, 3], (1 << 20) + 4 * PAGE64 + 7).unwrap();
     let error = restore::memory(&images, &state).unwrap_err().to_string();
     assert!(error.contains("page 4 has another content"), "{error}");
     assert!(memory::mappings(std::slice::from_ref(&range)).unwrap().is_empty());

@@ -1,8 +1,8 @@
 //! The pages of one rank across its cuts: a file that only grows, in which each content stands once.
 //!
 //! ```text
-//! 0     magic "PHCPAGES" | version u16 | page size u32 | rank u32 | zeros to 4096
-//! 4096  page 0 | page 1 | ...
+//! 0     magic "PHCPAGES" | version u16 | page size u32 | rank u32 | zeros to 4096 | a hole
+//! 1 MB  page 0 | page 1 | ...
 //! ```
 //! Pages are raw, so that a cut is saved at the speed of writing and restored at that of reading. Which pages mean
 //! something, and their hashes, stand in the states: what no state names is ignored, so that a store is harmless at any
@@ -17,8 +17,15 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
 
 const MAGIC: &[u8; 8] = b"PHCPAGES";
+/// Where page 0 is: bounds of large blocks, so that the kernel takes large writes whole.
+const START: u64 = 1 << 20;
 /// Pages that are hashed and then written while they are in the cache.
-const CHUNK: usize = 64;
+pub const CHUNK: usize = 256;
+
+/// Where a page is, if a file can be that long.
+fn place(page: u64) -> Option<u64> {
+    page.checked_mul(PAGE as u64)?.checked_add(START).filter(|&offset| offset < i64::MAX as u64)
+}
 
 /// The name of a rank's store in a folder: `rank-00000.store`.
 pub fn file_name(rank: u32) -> String {
@@ -100,7 +107,7 @@ impl Store {
                     }
                 }
                 self.pages = pages;
-                let _ = self.file.set_len((pages + 1) * PAGE as u64);
+                let _ = self.file.set_len(START + pages * PAGE as u64);
                 return Err(error);
             }
         }
@@ -138,12 +145,12 @@ impl Store {
     fn write(&self, chunk: &[u8], pages: &std::ops::Range<usize>, later: u64) -> Result<(), ImageError> {
         let first = self.pages - later - pages.len() as u64;
         let bytes = &chunk[pages.start * PAGE..pages.end * PAGE];
-        self.file.write_all_at(bytes, (first + 1) * PAGE as u64).map_err(ImageError::io(&self.path, "write"))
+        self.put(bytes, first)
     }
 
     /// Writes pages at their numbers; those that are left out are holes.
     pub(crate) fn put(&self, bytes: &[u8], first: u64) -> Result<(), ImageError> {
-        let offset = first.checked_add(1).and_then(|page| page.checked_mul(PAGE as u64));
+        let offset = place(first);
         let offset = offset.ok_or_else(|| ImageError::corrupt(&self.path, format!("there is no page {first}")))?;
         self.file.write_all_at(bytes, offset).map_err(ImageError::io(&self.path, "write"))
     }
@@ -189,8 +196,7 @@ impl StoreFile {
     /// Reads pages and compares them with their hashes.
     pub(crate) fn read(&self, page: u64, hashes: &[PageHash], out: &mut [u8]) -> Result<(), ImageError> {
         let damaged = |what| ImageError::corrupt(&self.path, what);
-        let offset = page.checked_add(1).and_then(|n| n.checked_mul(PAGE as u64));
-        let offset = offset.filter(|offset| offset.checked_add(out.len() as u64).is_some_and(|end| end < 1 << 63));
+        let offset = place(page).filter(|_| page.checked_add(out.len() as u64 / PAGE as u64).and_then(place).is_some());
         let offset = offset.ok_or_else(|| damaged(format!("there is no page {page}")))?;
         self.file.read_exact_at(out, offset).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => damaged(format!("it is cut off before page {page} ends")),

@@ -21,12 +21,12 @@ fn a_full_disk_costs_one_cut_and_no_other() {
     store.save(&first).unwrap();
     let (pages, store_file) = (store.pages(), folder.path().join("rank-00000.store"));
 
-    limit(10 * PAGE as u64);
+    limit((1 << 20) + 10 * PAGE as u64);
     let new: Vec<u8> = (100..130).flat_map(page).collect();
     let error = store.add(&new, &mut Vec::new(), &mut Vec::new()).unwrap_err();
     assert!(matches!(error, ImageError::Io { .. }), "{error}");
     assert_eq!(store.pages(), pages);
-    assert_eq!(fs::metadata(&store_file).unwrap().len(), (1 + pages) * PAGE as u64);
+    assert_eq!(fs::metadata(&store_file).unwrap().len(), (1 << 20) + pages * PAGE as u64);
     // So it is for a state: nothing under its name, or another.
     limit(100);
     assert!(store.save(&State { cut: 1, ..first.clone() }).is_err());

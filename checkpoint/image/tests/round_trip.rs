@@ -110,7 +110,7 @@ fn a_page_is_stored_once_across_cuts() {
     state(&mut store, 1, 0, 1, &[3, 4]);
     assert_eq!(store.pages(), 8);
     let length = fs::metadata(folder.path().join(store::file_name(0))).unwrap().len();
-    assert_eq!(length, 9 * PAGE as u64);
+    assert_eq!(length, (1 << 20) + 8 * PAGE as u64);
     assert!(matches!(Store::create(folder.path(), 0), Err(ImageError::Io { .. })));
 }
 
@@ -153,10 +153,10 @@ fn what_is_missing_or_damaged_is_named() {
     fs::write(&state, bytes).unwrap();
 
     let store = fs::File::options().write(true).open(path("rank-00001.store")).unwrap();
-    store.set_len(100 * PAGE as u64).unwrap();
+    store.set_len((1 << 20) + 100 * PAGE as u64).unwrap();
     assert!(verify(folder.path()).contains("cut off"));
     let store = fs::File::options().write(true).open(path("rank-00000.store")).unwrap();
-    store.write_all_at(&[77], 3 * PAGE as u64 + 5).unwrap();
+    store.write_all_at(&[77], (1 << 20) + 2 * PAGE as u64 + 5).unwrap();
     assert!(verify(folder.path()).contains("page 2 has another content"));
     fs::remove_file(path("rank-00000.store")).unwrap();
     assert!(verify(folder.path()).contains("cannot open"));
