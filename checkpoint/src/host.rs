@@ -103,12 +103,11 @@ fn checkpoint(program: Program, cuts: Vec<Cut>, images: PathBuf, cpu: Option<Str
         facade: Some(facade.to_owned()),
         cpu,
     };
-    let loaded = phasecast_process::start(&start)?;
     files::release();
     gate::install(phasecast_mpi::dispatch)?;
     fence::install()?;
-    // SAFETY: the program was just loaded; this is the main thread.
-    unsafe { gate::enter(loaded.entry, loaded.stack) };
+    // SAFETY: the main thread; gate and fence are in place.
+    unsafe { phasecast_process::run(&start)? };
     bail!("the program has left its upper half")
 }
 
