@@ -129,7 +129,7 @@ impl Launch {
     pub fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let text = String::from_utf8_lossy(&said);
-        let complaints = text.lines().filter_map(|line| line.split_once(HOST).map(|(_, words)| words.trim()));
+        let complaints = text.lines().filter_map(|line| line.rsplit_once(HOST).map(|(_, words)| words.trim()));
         let mut complaints: Vec<&str> = complaints.take(COMPLAINTS).collect();
         complaints.dedup();
         complaints.join("; ")

@@ -341,4 +341,4 @@ impl<'a> Search<'a> {
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]
-mod tests;
+pub mod tests;

@@ -75,10 +75,10 @@ fn off(analysis: &Analysis, windows: &[Window], time: fn(&Piece) -> u64) -> f64 
     error / whole
 }
 
-const MS: u64 = 1_000_000;
+pub const MS: u64 = 1_000_000;
 
 /// A start, a set-up, `count` iterations and an end.
-fn loop_of(count: usize, time: impl Fn(usize) -> u64) -> Analysis {
+pub fn loop_of(count: usize, time: impl Fn(usize) -> u64) -> Analysis {
     let mut pieces = vec![(0, 300 * MS, 310 * MS), (1, 700 * MS, 690 * MS)];
     pieces.extend((0..count).map(|i| (2, time(i), time(i) + 1000)));
     pieces.push((3, 5 * MS, 5 * MS));

@@ -87,18 +87,24 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     let mut seen = Seen::default();
     let mut notes = Vec::new();
     note(&format!("restarting with {launcher}"));
+    let mut precise = false;
     let answer = loop {
         let left = budget - begun.elapsed().as_secs_f64();
-        let windows = costs.schedule(&seen, left);
+        let windows = costs.schedule(&seen, left, !precise);
         if windows.is_empty() {
             break estimate(analysis, images, &seen);
         }
         seen.one_offs |= windows.iter().any(|w| w.one_off);
-        launch(&replayer, &windows, &mut seen, &mut notes, &profile)?;
-        let now = estimate(analysis, images, &seen);
-        if now.half_width_s <= wish.precision * now.total_s && (seen.one_offs || !costs.one_offs()) {
-            break now;
+        match launch(&replayer, &windows, &mut seen, &mut notes, &profile) {
+            // What was seen before holds, with the interval that it has.
+            Err(error) if seen.launches > 0 && !crate::launch::interrupted() => {
+                notes.push(format!("no further restarts were made: {}", crate::exit::sentence(&error)));
+                break estimate(analysis, images, &seen);
+            }
+            other => other?,
         }
+        let now = estimate(analysis, images, &seen);
+        precise = now.half_width_s <= wish.precision * now.total_s;
     };
     let mut prediction = assemble(manifest, analysis, &answer, &seen);
     prediction.notes = notes;
@@ -159,10 +165,6 @@ struct Costs<'a> {
 }
 
 impl Costs<'_> {
-    fn one_offs(&self) -> bool {
-        self.images.windows.iter().any(|w| w.one_off)
-    }
-
     fn launch_s(&self, seen: &Seen) -> f64 {
         let init = |of: &mut dyn Iterator<Item = f64>| of.fold(0.0, f64::max);
         let init_s = match seen.launches {
@@ -194,8 +196,8 @@ impl Costs<'_> {
     }
 
     /// The windows of the next launch, in order: one round at least of the first launch; then one-offs, the longest
-    /// first, and further rounds as far as time is left for them.
-    fn schedule(&self, seen: &Seen, left: f64) -> Vec<Window> {
+    /// first, and further rounds (if they are wanted), as far as time is left for them.
+    fn schedule(&self, seen: &Seen, left: f64, more: bool) -> Vec<Window> {
         let round: Vec<Window> = self.images.windows.iter().filter(|w| !w.one_off).copied().collect();
         let mut one_offs: Vec<Window> = self.images.windows.iter().filter(|w| w.one_off).copied().collect();
         one_offs.sort_by(|a, b| self.profile.time(b.pieces()).total_cmp(&self.profile.time(a.pieces())));
@@ -217,7 +219,7 @@ impl Costs<'_> {
                 }
             }
         }
-        while rounds < ROUNDS && round_s <= left && !round.is_empty() {
+        while more && rounds < ROUNDS && round_s <= left && !round.is_empty() {
             windows.extend(&round);
             left -= round_s;
             rounds += 1;
@@ -293,4 +295,76 @@ fn timeline(analysis: &Analysis, seen: &Seen) -> Vec<TimelinePiece> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restart::manifest::{EdgeTimes, FORMAT, Needs, ProgramFile};
+    use crate::restart::plan::plan;
+    use crate::restart::plan::tests::{MS, loop_of};
+
+    /// What is scheduled of a loop of 10 ms with a set-up of 0.7 s, with so much time left.
+    fn scheduled(seen: &Seen, left: f64, more: bool) -> (Vec<Window>, Vec<Window>) {
+        let analysis = loop_of(2000, |_| 10 * MS);
+        let profile = Profile::of(&analysis).expect("it has cuts");
+        let windows = plan(&analysis, &profile, None);
+        let images = Images {
+            format: FORMAT,
+            created: 0,
+            user: String::new(),
+            program: ProgramFile { path: String::new(), bytes: 0, sha256: String::new() },
+            needs: Needs {
+                architecture: String::new(),
+                cpu_baseline: String::new(),
+                cpu_features: vec![],
+                page_size: 4096,
+                rank_bytes: 80_000_000,
+            },
+            cuts: vec![],
+            windows: windows.clone(),
+            edges: vec![EdgeTimes { init_s: 0.2, tail_s: 0.0 }],
+            verified: None,
+        };
+        let manifest = Manifest {
+            kind: "restart".into(),
+            phasecast: String::new(),
+            command: vec!["loop".into()],
+            ranks: 1,
+            machine: this_machine(""),
+            aet_s: vec![21.0],
+            startup_s: 0.05,
+            teardown_s: 0.05,
+            images: None,
+        };
+        let costs = Costs { images: &images, profile: &profile, manifest: &manifest };
+        (costs.schedule(seen, left, more), windows)
+    }
+
+    #[test]
+    fn one_round_is_made_whatever_it_costs() {
+        let (steps, windows) = scheduled(&Seen::default(), 0.0, true);
+        assert!(!steps.is_empty() && steps.len() == windows.iter().filter(|w| !w.one_off).count(), "{steps:?}");
+    }
+
+    #[test]
+    fn one_offs_are_measured_once_and_rounds_fill_the_budget() {
+        let (steps, windows) = scheduled(&Seen::default(), 60.0, true);
+        let repeating = windows.iter().filter(|w| !w.one_off).count();
+        assert_eq!(steps.iter().filter(|w| w.one_off).count(), 1);
+        assert_eq!(steps.len(), 1 + ROUNDS * repeating);
+        assert!(steps[repeating].one_off, "after the first round: {steps:?}");
+        // 0.45 s for the launch, 0.4 s a round, 0.8 s for the set-up.
+        let (steps, _) = scheduled(&Seen::default(), 1.3, true);
+        assert!(!steps.iter().any(|w| w.one_off) && steps.len() == 2 * repeating, "{steps:?}");
+    }
+
+    #[test]
+    fn enough_is_enough() {
+        let seen = Seen { launches: 1, one_offs: true, ..Seen::default() };
+        assert_eq!(scheduled(&seen, 60.0, false).0, []);
+        assert!(!scheduled(&seen, 60.0, true).0.is_empty());
+        let seen = Seen { launches: 1, one_offs: false, ..Seen::default() };
+        assert!(scheduled(&seen, 60.0, false).0.iter().all(|w| w.one_off), "only what was not seen yet");
+    }
 }

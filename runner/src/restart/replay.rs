@@ -5,7 +5,7 @@ use crate::restart::manifest::Images;
 use crate::restart::plan::Window;
 use crate::signature::Signature;
 use anyhow::{Context, Result, bail};
-use phasecast_analyzer::{Analysis, Restart};
+use phasecast_analyzer::{Analysis, Piece, Restart};
 use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport};
 use phasecast_trace::Nanos;
 use std::cell::Cell;
@@ -96,16 +96,20 @@ impl<'a> Replayer<'a> {
         self.stepped.get()
     }
 
-    /// The step that measures a window: every rank's positions at the ends of its pieces, each once.
+    /// The step that measures a window: every rank's positions at the ends of its pieces, each once. A rank is at the end
+    /// of pieces in which it has no events when it starts; that is watched for only where there is nothing else.
     fn step(&self, window: &Window) -> Result<Step> {
         let cut =
             self.images.cut_of(window).with_context(|| format!("there is no image after piece {}", window.after))?;
-        let positions = |pieces: &Vec<phasecast_analyzer::Piece>| {
+        let positions = |(pieces, &start): (&Vec<Piece>, &u64)| {
             let mut ends: Vec<u64> = pieces[window.run()].iter().map(|piece| piece.end).collect();
             ends.dedup();
+            if ends.len() > 1 {
+                ends.retain(|&end| end > start);
+            }
             ends
         };
-        Ok(Step { cut: cut.id, watch: self.analysis.pieces.iter().map(positions).collect() })
+        Ok(Step { cut: cut.id, watch: self.analysis.pieces.iter().zip(&cut.events).map(positions).collect() })
     }
 
     fn watch(&self, hosts: &mut Hosts, out: &Path, steps: &[Step], limit: Duration, told: &dyn Fn(u64)) -> Result<()> {
@@ -201,8 +205,12 @@ impl<'a> Replayer<'a> {
             return None;
         }
         let mut before = report.start_ns;
-        let time = |piece: &phasecast_analyzer::Piece| {
-            let at = *report.times_ns.get(watch.binary_search(&piece.end).ok()?)?;
+        let time = |piece: &Piece| {
+            let at = match watch.binary_search(&piece.end) {
+                Ok(place) => *report.times_ns.get(place)?,
+                Err(0) => report.start_ns,
+                Err(_) => return None,
+            };
             // A rank without events in a piece is at its end when it is at the end of the one before.
             let at = at.max(before);
             Some(Nanos(at - std::mem::replace(&mut before, at)))
