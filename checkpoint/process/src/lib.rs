@@ -5,6 +5,7 @@
 //! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
 //! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
 //! [`threads::restore_main`], [`threads::recreate`], [`gate::resume`].
+mod descriptors;
 pub mod elf;
 mod error;
 mod exec;
@@ -12,15 +13,18 @@ pub mod fence;
 pub mod files;
 pub mod gate;
 pub mod loader;
+mod mappings;
 mod overlay;
 mod own;
 mod parking;
+mod rebirth;
 pub mod signals;
 pub mod space;
 mod stack;
 mod stub;
 pub mod support;
 mod sys;
+mod text;
 pub mod threads;
 mod trap;
 mod xstate;

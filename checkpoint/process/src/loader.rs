@@ -2,7 +2,7 @@
 //! linker into the range, sets the break, builds the stack.
 use crate::elf::Elf;
 use crate::space::{self, RANGE};
-use crate::{Error, files, stack};
+use crate::{Error, descriptors, stack};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -136,7 +136,7 @@ pub(crate) fn load(start: &Start, name: OsString) -> Result<Loaded, Error> {
         linker: base,
     };
     let stack = stack::fill(area, args, environment(start), program.clone().into_os_string(), &image)?;
-    files::set_program(&program.canonicalize().unwrap_or(program));
+    descriptors::set_program(&program.canonicalize().unwrap_or(program));
     Ok(Loaded { entry: base.wrapping_add(linker.entry), stack })
 }
 

@@ -1,9 +1,10 @@
 //! Keeps what a replayed program writes apart from the originals: files that it opens for writing are copied to a scratch
 //! folder first and opened there, files it removes or renames are only marked. The trap handler does this: buffers of its
 //! own, raw system calls. What `stat` tells of such a file is the original's.
-use crate::files;
+use crate::descriptors;
 use crate::own::Guarded;
 use crate::sys::{self, error, failed, syscall};
+use crate::text::{MOST, Text, name};
 use crate::trap::Call;
 use libc::{AT_FDCWD, EEXIST, ENAMETOOLONG, ENOENT, c_int};
 use std::ffi::{CString, OsStr};
@@ -11,63 +12,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// Longest path.
-const MOST: usize = 4096;
-/// A copy's name: 32 hexadecimal digits.
-const NAME: usize = 32;
-
-/// A path that ends with a zero byte.
-struct Text {
-    bytes: [u8; MOST + 64],
-    len: usize,
-}
-
-impl Text {
-    const fn new() -> Self {
-        Self { bytes: [0; MOST + 64], len: 0 }
-    }
-
-    fn get(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&[])
-    }
-
-    fn set(&mut self, parts: &[&[u8]]) -> bool {
-        self.len = 0;
-        parts.iter().all(|p| self.push(p))
-    }
-
-    fn push(&mut self, part: &[u8]) -> bool {
-        let end = self.len + part.len();
-        if end > MOST {
-            return false;
-        }
-        if let Some(place) = self.bytes.get_mut(self.len..end) {
-            place.copy_from_slice(part);
-        }
-        self.len = end;
-        self.bytes[end] = 0;
-        true
-    }
-
-    /// Appends a path, `.` and `..` resolved by their names.
-    fn walk(&mut self, path: &[u8]) -> bool {
-        path.split(|b| *b == b'/').all(|part| match part {
-            b"" | b"." => true,
-            b".." => {
-                let cut = self.get().iter().rposition(|b| *b == b'/').unwrap_or(0);
-                self.len = cut;
-                self.bytes[cut] = 0;
-                true
-            }
-            _ => self.push(b"/") && self.push(part),
-        })
-    }
-
-    fn address(&self) -> *const u8 {
-        self.bytes.as_ptr()
-    }
-}
 
 struct Buffers {
     scratch: Text,
@@ -106,18 +50,6 @@ pub(crate) fn enable(scratch: &Path) {
     let mut buffers = BUFFERS.lock();
     let fits = buffers.scratch.set(&[scratch.as_os_str().as_bytes()]);
     ON.store(fits, Relaxed);
-}
-
-/// The name of a path's copy: two hashes (FNV-1a with different starts).
-fn name(path: &[u8]) -> [u8; NAME] {
-    let mut name = [0; NAME];
-    for (half, start) in [0xcbf2_9ce4_8422_2325u64, 0x6c62_272e_07bb_0142].into_iter().enumerate() {
-        let hash = path.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
-        for digit in 0..16 {
-            name[half * 16 + digit] = b"0123456789abcdef"[(hash >> (60 - 4 * digit)) as usize & 15];
-        }
-    }
-    name
 }
 
 impl Buffers {
@@ -175,7 +107,7 @@ impl Buffers {
         let open = |path: &Text, flags: c_int| {
             // SAFETY: a path that ends with a zero byte.
             let result = unsafe { syscall!(libc::SYS_openat, AT_FDCWD, path.address(), flags, mode) };
-            files::note(result);
+            descriptors::note(result);
             Some(result)
         };
         if flags & libc::O_TMPFILE == libc::O_TMPFILE {
@@ -331,7 +263,7 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
                 Some(fd) if !failed(fd) => {
                     let result = syscall!(libc::SYS_ftruncate, fd, args[1]);
                     syscall!(libc::SYS_close, fd);
-                    files::forget(fd as usize);
+                    descriptors::forget(fd as usize);
                     result
                 }
                 other => other.unwrap_or(0),
@@ -362,7 +294,7 @@ unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]
         match buffers.open(libc::O_WRONLY, 0) {
             Some(fd) if !failed(fd) => {
                 syscall!(libc::SYS_close, fd);
-                files::forget(fd as usize);
+                descriptors::forget(fd as usize);
             }
             other => return Some(other.unwrap_or(0)),
         }
@@ -420,14 +352,6 @@ pub(crate) fn find(path: &Path, scratch: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_lose_their_dots() {
-        let mut text = Text::new();
-        assert!(text.walk(b"/a/./b//c/../d/") && text.get() == b"/a/b/d" && text.bytes[6] == 0);
-        assert!(text.walk(b"../../../x") && text.get() == b"/x");
-        assert!(!text.walk(&[b'y'; MOST]));
-    }
 
     #[test]
     fn a_copy_has_the_size_it_had_and_stays_if_it_exists() {

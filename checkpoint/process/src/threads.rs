@@ -1,7 +1,8 @@
 //! Threads of the upper half: the lower thread pointer each borrows when it calls MPI, stopping them at a cut, making
 //! them again at a restart.
-pub use crate::parking::{MainState, ThreadState, end, go, main_state, recreate, restore_main, stop};
+pub use crate::parking::{MainState, ThreadState, end, go, main_state, stop};
 pub(crate) use crate::parking::{probe, stop_entry};
+pub use crate::rebirth::{recreate, restore_main};
 use crate::sys::{self, failed, syscall};
 use crate::{Error, gate};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};

@@ -2,7 +2,7 @@
 //! caller had, with all signals blocked: raw system calls only, no thread-local storage, no allocation, no panics.
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
-use crate::{exec, files, gate, overlay, signals, space, stub, threads};
+use crate::{descriptors, exec, gate, mappings, overlay, signals, stub, threads};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -83,13 +83,13 @@ unsafe fn carry_out(call: &mut Call) -> isize {
     // SAFETY: throughout: the call is the upper half's own, its arguments as it gave them.
     unsafe {
         match call.number {
-            libc::SYS_mmap => space::trapped_mmap(args),
-            libc::SYS_munmap => space::trapped_munmap(args[0], args[1]),
-            libc::SYS_mremap => space::trapped_mremap(args),
-            libc::SYS_brk => space::trapped_brk(args[0]),
-            libc::SYS_mprotect => space::trapped_mprotect(args),
-            libc::SYS_shmat => space::trapped_shmat(args),
-            libc::SYS_shmdt => space::trapped_shmdt(args[0]),
+            libc::SYS_mmap => mappings::trapped_mmap(args),
+            libc::SYS_munmap => mappings::trapped_munmap(args[0], args[1]),
+            libc::SYS_mremap => mappings::trapped_mremap(args),
+            libc::SYS_brk => mappings::trapped_brk(args[0]),
+            libc::SYS_mprotect => mappings::trapped_mprotect(args),
+            libc::SYS_shmat => mappings::trapped_shmat(args),
+            libc::SYS_shmdt => mappings::trapped_shmdt(args[0]),
             libc::SYS_rt_sigaction => signals::trapped_sigaction(own::who(), args),
             libc::SYS_rt_sigprocmask => signals::trapped_sigprocmask(args, call.mask()),
             libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => {
@@ -113,11 +113,11 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_exit_group => exit(args[0] as c_int),
             libc::SYS_execve | libc::SYS_execveat => trapped_exec(call),
             libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
-            libc::SYS_readlink | libc::SYS_readlinkat => files::trapped_readlink(call),
+            libc::SYS_readlink | libc::SYS_readlinkat => descriptors::trapped_readlink(call),
             _ if own::who() != Who::Program => call.pass_open(),
             _ => match overlay::trapped(call) {
                 Some(result) => result,
-                None => files::trapped(call),
+                None => descriptors::trapped(call),
             },
         }
     }
@@ -178,8 +178,8 @@ unsafe fn trapped_exec(call: &mut Call) -> isize {
     let path = if call.number == libc::SYS_execve { 0 } else { 1 };
     // SAFETY: the upper half's own call, its arguments as it gave them.
     unsafe {
-        if files::names_program(call.args[path]) {
-            call.args[path] = files::program();
+        if descriptors::names_program(call.args[path]) {
+            call.args[path] = descriptors::program();
         }
         if call.number == libc::SYS_execve && own::who() == Who::Program && exec::applies() {
             let [path, args, env, ..] = call.args;

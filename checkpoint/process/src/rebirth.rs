@@ -1,0 +1,113 @@
+//! Making an image's threads again: a new thread that returns from the signal that stopped the old one is the old one.
+use crate::Error;
+use crate::parking::{MainState, ThreadState};
+use crate::sys::{self, failed, syscall};
+use crate::xstate;
+use std::arch::{asm, naked_asm};
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+
+/// What a new thread needs to become an old one.
+#[repr(C)]
+struct Birth {
+    state: ThreadState,
+    done: AtomicU32,
+}
+
+/// Tells the kernel and the C library the calling thread's number anew.
+///
+/// # Safety
+/// The addresses are those of the thread that is brought back, in restored memory.
+unsafe fn adopt(tid_address: usize, robust: (usize, usize)) {
+    // SAFETY: the caller's.
+    unsafe {
+        if tid_address != 0 {
+            (tid_address as *mut u32).write_volatile(sys::gettid());
+            syscall!(libc::SYS_set_tid_address, tid_address);
+        }
+        if robust.0 != 0 {
+            syscall!(libc::SYS_set_robust_list, robust.0, robust.1);
+        }
+    }
+}
+
+/// Makes the calling thread, the main one, the main thread of an image.
+///
+/// # Safety
+/// The state is of the image whose memory was restored.
+pub unsafe fn restore_main(state: &MainState) {
+    // SAFETY: the caller's.
+    unsafe { adopt(state.tid_address, state.robust) }
+}
+
+/// Makes the threads of an image; they run on from where they were stopped.
+///
+/// # Safety
+/// The memory of the image is restored, and its signals.
+///
+/// # Errors
+/// If the kernel grants no more threads.
+pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
+    let mask = sys::set_mask(!0);
+    let result = threads.iter().try_for_each(|state| {
+        let birth = Birth { state: *state, done: AtomicU32::new(0) };
+        let flags = libc::CLONE_VM
+            | libc::CLONE_FS
+            | libc::CLONE_FILES
+            | libc::CLONE_SIGHAND
+            | libc::CLONE_THREAD
+            | libc::CLONE_SYSVSEM;
+        // Below the frame lies only what the handler used, on the thread's own stack.
+        let stack = (state.frame - 512) & !15;
+        // SAFETY: the caller's: frame and stack are in restored memory; `birth` lives until the thread is done with it.
+        let result = unsafe {
+            let context = &*(state.frame as *const libc::ucontext_t);
+            xstate::fit(context.uc_mcontext.fpregs as usize);
+            clone(flags as usize, stack, &birth)
+        };
+        if failed(result) {
+            return Err(Error::Thread(io::Error::from_raw_os_error(-result as i32)));
+        }
+        while birth.done.load(Acquire) == 0 {
+            sys::wait(&birth.done, 0);
+        }
+        Ok(())
+    });
+    sys::set_mask(mask);
+    result
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn clone(flags: usize, stack: usize, birth: *const Birth) -> isize {
+    naked_asm!(
+        "mov r9, rdx",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "xor r8d, r8d",
+        "mov eax, 56",
+        "syscall",
+        "test rax, rax",
+        "jz 2f",
+        "ret",
+        "2:",
+        "xor ebp, ebp",
+        "mov rdi, r9",
+        "call {born}",
+        "ud2",
+        born = sym born,
+    )
+}
+
+/// The new thread: no thread-local storage of either half until the old one's is set.
+unsafe extern "C" fn born(birth: *const Birth) -> ! {
+    // SAFETY: the maker waits for `done`; the frame is one that the kernel wrote in the thread's former life.
+    unsafe {
+        let state = (*birth).state;
+        asm!("wrfsbase {}", in(reg) state.fs, options(nomem, nostack, preserves_flags));
+        adopt(state.tid_address, state.robust);
+        let done = (*birth).done.as_ptr();
+        AtomicU32::from_ptr(done).store(1, Release);
+        syscall!(libc::SYS_futex, done, libc::FUTEX_WAKE, 1);
+        asm!("mov rsp, {}", "mov eax, 15", "syscall", "ud2", in(reg) state.frame, options(noreturn))
+    }
+}
