@@ -108,5 +108,44 @@ mod tests {
             assert_eq!(layout(at), Some(Layout { features: 3, size: 576 }));
             assert_eq!((read::<u64>(at, HEADER), read::<u32>(at, 576)), (2, MAGIC2));
         }
+        if std::arch::is_x86_feature_detected!("avx") {
+            the_kernel_takes_a_rewritten_frame();
+        }
+    }
+    unsafe extern "C" fn narrow(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+        SIZE.store(832, Relaxed);
+        FEATURES.store(COMMON, Relaxed);
+        // SAFETY: the kernel's own frame.
+        unsafe {
+            let state = (*context).uc_mcontext.fpregs as usize;
+            fit(state);
+            assert_eq!(layout(state), Some(Layout { features: COMMON, size: 832 }));
+        }
+    }
+
+    /// A wide register survives a signal whose frame was rewritten as for a processor with AVX and no more.
+    fn the_kernel_takes_a_rewritten_frame() {
+        let before: [u8; 32] = std::array::from_fn(|i| i as u8 + 1);
+        let mut after = [0u8; 32];
+        // SAFETY: a handler for a signal that nobody else uses here; the registers named are saved around the block.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = narrow as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            assert_eq!(libc::sigaction(libc::SIGWINCH, &raw const action, std::ptr::null_mut()), 0);
+            std::arch::asm!(
+                "vmovdqu ymm15, [{before}]",
+                "syscall",
+                "vmovdqu [{after}], ymm15",
+                before = in(reg) before.as_ptr(),
+                after = in(reg) after.as_mut_ptr(),
+                inlateout("rax") libc::SYS_tgkill => _,
+                in("rdi") std::process::id(),
+                in("rsi") crate::sys::gettid(),
+                in("rdx") libc::SIGWINCH,
+                out("rcx") _, out("r11") _, out("xmm15") _,
+            );
+        }
+        assert_eq!((after, SIZE.load(Relaxed)), (before, 832));
     }
 }
