@@ -159,7 +159,9 @@ impl World {
     /// A time of the archive in ns from its start.
     pub(super) fn nanos(&self, time: u64) -> u64 {
         let ticks = u128::from(time.saturating_sub(self.offset));
-        u64::try_from(ticks * 1_000_000_000 / u128::from(self.resolution.max(1))).unwrap_or(u64::MAX >> 1)
+        let ns = ticks * 1_000_000_000 / u128::from(self.resolution.max(1));
+        // Half of what a number can hold: the codec doubles the differences of times.
+        ns.min(u128::from(u64::MAX >> 1)) as u64
     }
 
     /// The world rank of `rank` in a communicator, as a peer; none if it is not defined.

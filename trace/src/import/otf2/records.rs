@@ -130,6 +130,27 @@ mod tests {
         \x01\x05\x01\x03\x01\x01\x00\x07\x08\x00\x02\x01\x01\x00\
         \x01\x05\x02\x06\x01\x00\x00\x07\x08\x00\x02\x01\x02\x00";
 
+    /// What fuzzing found worth keeping (the other targets: `tests/corpus.rs`).
+    #[test]
+    fn the_corpus_is_imported_or_refused() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/otf2");
+        let mut imported = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let folder = tempfile::tempdir().unwrap();
+            let out = folder.path().join("t.trace");
+            match import(&std::fs::read(&path).unwrap(), &out) {
+                Ok(()) => {
+                    let trace = Trace::open(&out).unwrap();
+                    trace.ranks().for_each(|rank| trace.for_each_event(rank, |_| {}).unwrap());
+                    imported += 1;
+                }
+                Err(error) => assert!(error.is_input() && !out.exists(), "{}: {error}", path.display()),
+            }
+        }
+        assert!(imported > 0);
+    }
+
     #[test]
     fn made_records_are_imported() {
         let folder = tempfile::tempdir().unwrap();
