@@ -1,4 +1,5 @@
 // Generalized requests, pending: their callbacks and their state are the program's.
+// refuses: generalized, nonblocking
 #include "state.h"
 
 typedef struct {

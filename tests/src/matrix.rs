@@ -45,6 +45,8 @@ pub fn run(programs: &[Program], plan: &[(Mpi, &[Mpi])], choice: Choice) -> Tabl
             for (base, targets) in plan {
                 let part = catch_unwind(AssertUnwindSafe(|| one(program, *base, targets, choice)));
                 let part = part.unwrap_or_else(|_| Table::failed(program, *base, targets, "it panicked".into()));
+                part.failures.iter().for_each(|wrong| eprintln!("{wrong}"));
+                part.rows.iter().for_each(|row| eprintln!("{row}"));
                 let mut table = table.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 table.rows.extend(part.rows);
                 table.failures.extend(part.failures);
@@ -137,6 +139,13 @@ impl Table {
     }
 }
 
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { program, base, target, passed, failed, refused } = self;
+        write!(f, "{program:24} {:10} {:10} {passed:6} {failed:6} {refused:7}", base.name(), target.name())
+    }
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for failure in &self.failures {
@@ -144,12 +153,7 @@ impl fmt::Display for Table {
         }
         writeln!(f, "{:24} {:10} {:10} passed failed refused", "program", "base", "target")?;
         for row in &self.rows {
-            let (base, target) = (row.base.name(), row.target.name());
-            writeln!(
-                f,
-                "{:24} {base:10} {target:10} {:6} {:6} {:7}",
-                row.program, row.passed, row.failed, row.refused
-            )?;
+            writeln!(f, "{row}")?;
         }
         let sum = |of: fn(&Row) -> usize| self.rows.iter().map(of).sum::<usize>();
         let (passed, failed, refused) = (sum(|r| r.passed), sum(|r| r.failed), sum(|r| r.refused));

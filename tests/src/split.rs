@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -59,16 +60,24 @@ pub fn lines(text: &str) -> Lines {
     sorted
 }
 
-/// Runs a program natively, in a folder that it may write in, and returns what it prints.
+/// Runs a program natively, in a folder that it may write in, and returns what it prints; once for each MPI.
 ///
 /// # Errors
 /// If it fails, or does not say that all is well.
 pub fn native(program: &Program, mpi: Mpi) -> Result<Lines, String> {
+    static KNOWN: Mutex<BTreeMap<(String, Mpi), Lines>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let key = (program.name.clone(), mpi);
+    if let Some(lines) = known().get(&key) {
+        return Ok(lines.clone());
+    }
     let folder = tempfile::tempdir().expect("the folder for temporary files can be written to");
     let mut command = launcher(program, mpi, folder.path());
     command.args(program.command(mpi));
-    let outcome = finished(&mut command, "natively")?;
-    well(program, outcome, "natively")
+    let how = format!("natively under {}", mpi.name());
+    let lines = well(program, finished(&mut command, &how)?, &how)?;
+    known().insert(key, lines.clone());
+    Ok(lines)
 }
 
 /// A launcher of the program's ranks that starts in `folder`.

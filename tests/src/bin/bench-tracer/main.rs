@@ -35,7 +35,7 @@ fn main() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let trips = if quick { "20000" } else { "200000" };
         ping_pong(folder.path(), mpi, rounds, trips).print();
-        let sizes = if quick { [["512", "400"], ["512", "500"]] } else { [["1024", "400"], ["1024", "1200"]] };
+        let sizes = if quick { [["512", "400"], ["512", "500"]] } else { [["1024", "1400"], ["1024", "4200"]] };
         for (program, size) in ["cg.c", "stencil.c"].into_iter().zip(sizes) {
             whole_program(folder.path(), mpi, rounds, program, &size).print();
         }
