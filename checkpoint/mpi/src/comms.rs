@@ -79,21 +79,12 @@ pub fn degree(library: &Library, lower: usize) -> usize {
     }
 }
 
-/// The number of a communicator that `parent` (if any) is used to make, with these members.
-pub fn number_of(parent: Option<&mut Comm>, members: &[i32], tag: i32) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut mix = |value: u64| {
-        hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
-    };
-    if let Some(parent) = parent {
-        parent.children += 1;
-        mix(parent.number);
-        mix(parent.children);
-    }
-    mix(tag as u64);
-    members.iter().for_each(|&member| mix(member as u64));
-    hash
+fn mix(hash: u64, value: u64) -> u64 {
+    (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
 }
+
+/// The first value of a hash.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 impl Session {
     /// Takes note of the communicators that are there from the start.
@@ -107,24 +98,31 @@ impl Session {
         }
     }
 
-    /// Takes note of a new communicator with the program's handle `above`, made from `parent`. `collective`: all members
-    /// of the parent have made the call.
-    pub fn new_comm(&mut self, above: usize, parent: Option<usize>, collective: bool, tag: i32) {
-        let below = self.down_handle(Kind::Communicator, above);
-        let world = self.library.constant("MPI_COMM_WORLD").unwrap_or(below);
-        let mut comm = query(self.library, below, world, 0);
+    /// The number of the call that all members of `parent` have made together, as its next constructor.
+    pub fn number_of_child(&mut self, parent: usize) -> u64 {
+        let Some(parent) = self.comms.get_mut(&parent) else { return 0 };
+        parent.children += 1;
+        mix(mix(BASIS, parent.number), parent.children)
+    }
+
+    /// The number of a call that only the members of the new communicator have made, with this tag.
+    fn number_of_members(comm: &Comm, tag: i32) -> u64 {
         let mut every: Vec<i32> = comm.members.iter().chain(comm.peers.iter()).copied().collect();
         every.sort_unstable();
         every.dedup();
-        let parent = if collective { parent.and_then(|handle| self.comms.get_mut(&handle)) } else { None };
-        comm.number = number_of(parent.map(|p| &mut **p), &every, tag);
-        self.add_comm(above, comm);
+        every.into_iter().fold(mix(BASIS, tag as u64), |hash, member| mix(hash, member as u64))
     }
 
-    /// Counts a communicator constructor in which this rank got none, so that the numbers stay the same on all members.
-    pub fn no_comm(&mut self, parent: Option<usize>) {
-        if let Some(parent) = parent.and_then(|handle| self.comms.get_mut(&handle)) {
-            parent.children += 1;
-        }
+    /// Takes note of a new communicator with the program's handle `above`: made by all members of `parent`, or, if there
+    /// is none, by its own.
+    pub fn new_comm(&mut self, above: usize, parent: Option<usize>, tag: i32) {
+        let below = self.down_handle(Kind::Communicator, above);
+        let world = self.library.constant("MPI_COMM_WORLD").unwrap_or(below);
+        let mut comm = query(self.library, below, world, 0);
+        comm.number = match parent {
+            Some(parent) => self.number_of_child(parent),
+            None => Session::number_of_members(&comm, tag),
+        };
+        self.add_comm(above, comm);
     }
 }

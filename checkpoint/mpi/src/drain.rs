@@ -334,6 +334,10 @@ impl Session {
         self.test_pending();
         let comms: Vec<usize> = self.comms.keys().copied().collect();
         for comm in comms {
+            // One that was freed while requests are under way on it cannot be probed.
+            if self.down_handle(Kind::Communicator, comm) == 0 {
+                continue;
+            }
             while let Some(message) = self.improbe(comm)? {
                 let world = self.world_rank(comm, message.source);
                 if let Some(world) = world {

@@ -175,14 +175,16 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
 pub unsafe fn finalize(_: &mut Call) -> usize {
     let hooks = session().hooks;
     (hooks.finalize)();
-    let mut s = session();
-    s.finalized = true;
+    let s = session();
     let library = s.library;
     let (mut private, mut own) = (s.private, s.private_self);
     drop(s);
     lower!(library, MPI_Comm_free(&raw mut private));
     lower!(library, MPI_Comm_free(&raw mut own));
-    lower!(library, MPI_Finalize()) as u32 as usize
+    // Attributes of MPI_COMM_SELF are deleted first, by functions of the program that may ask whether it is over.
+    let result = lower!(library, MPI_Finalize()) as u32 as usize;
+    session().finalized = true;
+    result
 }
 
 /// `MPI_Initialized`, `MPI_Finalized` and `MPI_Query_thread`: answered for the program, which knows nothing of restarts.

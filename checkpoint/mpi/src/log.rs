@@ -85,13 +85,32 @@ fn comm_made(s: &mut Session, shape: &Shape, args: &[usize; MOST], at: usize) {
         // SAFETY: the program's variable, to which the new handle was written.
         unsafe { read_handle(args[at], bytes) }
     };
-    let (parent, collective) = match shape.procedure.class {
-        Class::CommConstructor { parent, .. } => (parent, shape.procedure.name != "MPI_Comm_create_group"),
-        _ => (None, false),
-    };
-    let mask = s.values.upper.layout().handle_mask as usize;
     let tag = shape.procedure.param_index(Kind::Tag).map_or(0, |at| args[at] as i32);
-    s.new_comm(above, parent.map(|at| args[usize::from(at)] & mask), collective, tag);
+    let parent = s.parent_of(shape, args);
+    s.new_comm(above, parent, tag);
+}
+
+/// Takes note of a constructor of communicators in which this rank took part but got none: it has to take part again.
+///
+/// # Safety
+/// As for [`made`].
+pub unsafe fn took_part(s: &mut Session, shape: &'static Shape, args: &[usize; MOST]) {
+    let Some(parent) = s.parent_of(shape, args) else { return };
+    // SAFETY: the caller's.
+    let mut record = unsafe { record(s, shape, args) };
+    record.comm = s.number_of_child(parent);
+    s.log_add(record);
+}
+
+impl Session {
+    /// The program's handle of the communicator all of whose members make this call together.
+    fn parent_of(&self, shape: &Shape, args: &[usize; MOST]) -> Option<usize> {
+        let Class::CommConstructor { parent, .. } = shape.procedure.class else { return None };
+        if matches!(shape.procedure.name, "MPI_Comm_create_group" | "MPI_Intercomm_create") {
+            return None;
+        }
+        parent.map(|at| args[usize::from(at)] & self.values.upper.layout().handle_mask as usize)
+    }
 }
 
 /// Takes note of what a call has changed, if that lasts.
@@ -321,7 +340,10 @@ impl Session {
             self.log_remove_where(|r| r.changed == Some(changed) && r.made.is_none());
         }
         if kind == Kind::Communicator {
-            self.forget_comm(handle);
+            // Requests may still be under way on it.
+            if !self.requests.all().any(|(_, request)| request.comm == handle) {
+                self.forget_comm(handle);
+            }
             if let Some(object) = self.objects.get_mut(kind, index) {
                 object.lower = 0;
             }

@@ -157,7 +157,7 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
             return result;
         }
         if let Some((_, copy)) = s.memory.copies.iter().find(|(from, _)| from == &*value) {
-            *(*copy as *mut u64) = *(*value as *const u64);
+            *(*copy as *mut u64) = s.attribute_up(args[1], *(*value as *const u64));
             *value = *copy;
             return result;
         }
@@ -169,10 +169,26 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
             },
         };
         let copy = (page + used) as *mut u64;
-        copy.write(*(*value as *const u64));
+        copy.write(s.attribute_up(args[1], *(*value as *const u64)));
         let from = std::mem::replace(&mut *value, copy as usize);
         s.memory.copies.push((from, copy as usize));
         s.memory.values = Some((page, used + 8));
     }
     result
+}
+
+impl Session {
+    /// The value of a predefined attribute in the program's form.
+    fn attribute_up(&self, key: usize, value: u64) -> u64 {
+        let named = |name| self.values.above(name) == Some(key as u32 as usize);
+        let number = value as u32 as i32;
+        let above = if named("MPI_HOST") || named("MPI_IO") {
+            self.values.up(phasecast_abi::Domain::Rank, number.into(), self.library) as i32
+        } else if named("MPI_LASTUSEDCODE") && !self.values.same() {
+            number.max(self.values.above("MPI_ERR_LASTCODE").unwrap_or(0) as i32)
+        } else {
+            return value;
+        };
+        u64::from(above as u32)
+    }
 }

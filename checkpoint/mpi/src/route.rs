@@ -102,8 +102,10 @@ unsafe fn comm(call: &mut Call) -> usize {
     let null = s.values.above("MPI_COMM_NULL") == Some(new);
     let of_members = parent.is_none() || procedure.name == "MPI_Comm_create_group";
     if null && !of_members {
-        let mask = s.values.upper.layout().handle_mask as usize;
-        s.no_comm(parent.map(|at| call.arg(usize::from(at)) & mask));
+        let shape = &s.shapes[call.index];
+        let args = forward::arguments(call, shape.lanes.len());
+        // SAFETY: the call has succeeded.
+        unsafe { crate::log::took_part(&mut s, shape, &args) };
     }
     if !null || !of_members {
         s.event();
