@@ -141,6 +141,6 @@ impl Analysis {
     pub fn cut(&self, after: usize) -> Option<Vec<u64>> {
         let segments = self.segments()?;
         let end = |pieces: &Vec<Piece>| pieces.get(after).map(|piece| piece.end);
-        (after + 1 < segments).then(|| self.pieces.iter().map(end).collect())?
+        (after < segments.saturating_sub(1)).then(|| self.pieces.iter().map(end).collect())?
     }
 }

@@ -93,7 +93,7 @@ impl<'a> Items<'a> {
                 before.last = true;
             }
             let nonblocking = call.call.flags.has(Flags::NONBLOCKING) || !call.parts.is_empty();
-            block.extend(call.events().map(|event| Item::new(&event, nonblocking)));
+            call.events().for_each(|event| block.push(Item::new(&event, nonblocking)));
         }
         self.held = block.pop();
         Ok(())

@@ -19,6 +19,8 @@ use std::ops::Range;
 pub const WARM_S: f64 = 0.03;
 /// A piece of this length, in seconds, needs no warm-up: what a cold start costs is less than half a percent of it.
 const COLD_S: f64 = 1.0;
+/// A piece of this length, in seconds, is not run only to warm up further.
+const LONG_S: f64 = 0.2;
 /// Time to be measured from an image, in seconds: the least, the most, and between them the share of the run.
 const MEASURE_S: (f64, f64, f64) = (0.05, 0.3, 0.003);
 /// The most images for phases that repeat, and for one-offs, where the user does not say.
@@ -124,7 +126,7 @@ impl Profile {
     fn around(&self, piece: usize, one_off: bool) -> Option<Window> {
         let mut after = piece.checked_sub(1)?;
         let mut warmed = if self.time[piece] >= COLD_S { WARM_S } else { 0.0 };
-        while after > 0 && warmed < WARM_S {
+        while after > 0 && warmed < WARM_S && (warmed == 0.0 || self.time[after] < LONG_S) {
             warmed += self.time[after];
             after -= 1;
         }

@@ -134,7 +134,8 @@ fn launch(
     each.sort_by_key(|w| (w.after, w.warm));
     each.dedup();
     // A failure before the first restart is none of the images: it would fail again.
-    if crate::launch::interrupted() || windows.len() < 2 || seen.launches > 0 || !replayer.stepped() {
+    if crate::launch::interrupted() || windows.len() < 2 || seen.launches > 0 || !replayer.stepped() || replayer.hung()
+    {
         return Err(failure);
     }
     notes.push(format!(

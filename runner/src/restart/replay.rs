@@ -56,6 +56,7 @@ pub struct Replayer<'a> {
     launches: Cell<usize>,
     /// Whether any rank has finished a step yet.
     stepped: Cell<bool>,
+    hung: Cell<bool>,
 }
 
 impl<'a> Replayer<'a> {
@@ -67,8 +68,8 @@ impl<'a> Replayer<'a> {
         launcher: &'a Launcher,
         scratch: &'a Path,
     ) -> Replayer<'a> {
-        let (launches, stepped) = (Cell::new(0), Cell::new(false));
-        Replayer { source, launcher, images, analysis: &signature.analysis, scratch, launches, stepped }
+        let (launches, stepped, hung) = (Cell::new(0), Cell::new(false), Cell::new(false));
+        Replayer { source, launcher, images, analysis: &signature.analysis, scratch, launches, stepped, hung }
     }
 
     /// Restarts windows in this order in one launch. `base_s` is the base time of the longest of them, `told` hears of
@@ -94,6 +95,11 @@ impl<'a> Replayer<'a> {
     /// Whether a restart has succeeded on any rank.
     pub fn stepped(&self) -> bool {
         self.stepped.get()
+    }
+
+    /// Whether a launch stood still: another would, too.
+    pub fn hung(&self) -> bool {
+        self.hung.get()
     }
 
     /// The step that measures a window: every rank's positions at the ends of its pieces, each once. A rank is at the end
@@ -137,6 +143,7 @@ impl<'a> Replayer<'a> {
             }
             if since.elapsed() > limit {
                 hosts.stop();
+                self.hung.set(true);
                 let said = hosts.launch.said();
                 let said = if said.is_empty() { said } else { format!(" ({said})") };
                 bail!("the restart hung for {} s and was ended: {}{said}", limit.as_secs(), diagnosis(&done, steps));
