@@ -76,7 +76,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     let mut out = Outcome { args, places, above, numbers };
     if done > 0 && out.places.which != Which::All {
         // SAFETY: the caller's.
-        return unsafe { out.from_done(&mut s) };
+        return unsafe { out.take_done(&mut s) };
     }
     let Some(function) = s.library.function(call.index) else { return 1 };
     drop(s);
@@ -175,7 +175,7 @@ impl Outcome<'_> {
     ///
     /// # Safety
     /// As for [`complete`].
-    unsafe fn from_done(&mut self, s: &mut Session) -> usize {
+    unsafe fn take_done(&mut self, s: &mut Session) -> usize {
         let mut taken = 0;
         // SAFETY: the caller's.
         unsafe {

@@ -401,9 +401,9 @@ pub unsafe fn forward_with(
         // SAFETY: the caller's.
         return unsafe { crate::absent::call(index, shape, args) };
     };
-    for i in 0..count {
+    for (i, below) in below.iter_mut().enumerate().take(count) {
         // SAFETY: the caller's.
-        below[i] = unsafe { s.down_arg(shape, args, i, &mut scratch) };
+        *below = unsafe { s.down_arg(shape, args, i, &mut scratch) };
     }
     drop(s);
     adjust(&mut below);

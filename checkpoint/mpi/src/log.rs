@@ -141,10 +141,10 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
     let key = match change {
         Change::Whole(what) => hash(what.as_bytes()),
         Change::Keyed(what) => hash(what.as_bytes()) ^ hash(&(args[at + 1] as u32).to_ne_bytes()),
-        // SAFETY: the caller's: a text.
         Change::Named(what) => {
-            hash(what.as_bytes())
-                ^ unsafe { hash(std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char).to_bytes()) }
+            // SAFETY: the caller's: a text.
+            let name = unsafe { std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char) };
+            hash(what.as_bytes()) ^ hash(name.to_bytes())
         }
     };
     s.log_remove_where(|record| record.changed == Some(changed) && record.key == key);
@@ -193,12 +193,11 @@ unsafe fn record(s: &mut Session, shape: &'static Shape, args: &[usize; MOST]) -
     let mut needs = Vec::new();
     for (i, param) in shape.procedure.params.iter().enumerate() {
         let given = args[i];
-        if param.kind != Kind::Keyval || param.passing == Passing::Value {
-            if let Lane::Handle(kind) = shape.lanes[i]
-                && let Some(number) = s.decode(kind, given)
-            {
-                needs.push((slot(kind) as u8, number));
-            }
+        if let Lane::Handle(kind) = shape.lanes[i]
+            && (param.kind != Kind::Keyval || param.passing == Passing::Value)
+            && let Some(number) = s.decode(kind, given)
+        {
+            needs.push((slot(kind) as u8, number));
         }
         // SAFETY: the caller's.
         arguments.push(unsafe { argument(s, shape, args, i, &mut needs) });

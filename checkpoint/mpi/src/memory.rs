@@ -157,7 +157,7 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
             return result;
         }
         if let Some((_, copy)) = s.memory.copies.iter().find(|(from, _)| from == &*value) {
-            *(*copy as *mut u64) = s.attribute_up(args[1], *(*value as *const u64));
+            *(*copy as *mut u64) = s.attribute_up(args[1], (*value as *const u64).read_unaligned());
             *value = *copy;
             return result;
         }
@@ -169,7 +169,7 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
             },
         };
         let copy = (page + used) as *mut u64;
-        copy.write(s.attribute_up(args[1], *(*value as *const u64)));
+        copy.write(s.attribute_up(args[1], (*value as *const u64).read_unaligned()));
         let from = std::mem::replace(&mut *value, copy as usize);
         s.memory.copies.push((from, copy as usize));
         s.memory.values = Some((page, used + 8));

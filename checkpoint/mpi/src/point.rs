@@ -352,9 +352,9 @@ pub unsafe fn matched(call: &mut Call) -> usize {
     let count = shape.lanes.len();
     let lower = s.values.lower;
     let Some(function) = s.library.function(call.index) else { return 1 };
-    for i in 0..count {
+    for (i, below) in below.iter_mut().enumerate().take(count) {
         // SAFETY: the caller's.
-        below[i] = unsafe { s.down_arg(shape, &args, i, &mut scratch) };
+        *below = unsafe { s.down_arg(shape, &args, i, &mut scratch) };
     }
     let mut own = [0u64; 8];
     if let Some(at) = places.status {

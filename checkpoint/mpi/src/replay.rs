@@ -274,9 +274,9 @@ unsafe fn requests() -> Result<(), String> {
         };
         let mut scratch = Scratch::new();
         let mut below = [0; MOST];
-        for i in 0..shape.lanes.len() {
+        for (i, below) in below.iter_mut().enumerate().take(shape.lanes.len()) {
             // SAFETY: the program's arguments, in place.
-            below[i] = unsafe { s.down_arg(shape, &request.args, i, &mut scratch) };
+            *below = unsafe { s.down_arg(shape, &request.args, i, &mut scratch) };
         }
         let at = shape.procedure.param_index(Kind::Request).unwrap_or(6);
         // SAFETY: as above.

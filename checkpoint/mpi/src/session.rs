@@ -53,6 +53,8 @@ pub struct Session {
     pub events: u64,
     /// The program is stopped once so many events are reached.
     pub next_stop: u64,
+    /// The library has just been initialised: a position before the first event.
+    pub fresh: bool,
     /// Callbacks of the program that are running: calls from them are no events.
     pub callbacks: u32,
     /// Messages to and from each rank of the world.
@@ -185,6 +187,7 @@ impl Session {
             memory: memory::Lent::default(),
             events: 0,
             next_stop: u64::MAX,
+            fresh: false,
             callbacks: 0,
             traffic: Traffic::default(),
             shapes: tables(same).0,
@@ -283,8 +286,9 @@ pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
     // SAFETY: the route of this procedure, with its frame.
     let mut result = unsafe { route(&mut call) };
     let stop = {
-        let s = session();
-        (s.events != before && s.events >= s.next_stop && s.callbacks == 0).then_some(s.hooks.stop)
+        let mut s = session();
+        let moved = std::mem::take(&mut s.fresh) || s.events != before;
+        (moved && s.events >= s.next_stop && s.callbacks == 0).then_some(s.hooks.stop)
     };
     if let Some(stop) = stop {
         // SAFETY: a position was reached in this call, which is complete.
