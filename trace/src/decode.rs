@@ -3,7 +3,7 @@
 //! Items refer to shapes by slot, so that whoever reads can do the work on a shape once a chunk, not once a call.
 use crate::encode::{PART, SHAPES, Shape};
 use crate::model::{Class, PartKind};
-use crate::varint::{read, unzigzag};
+use crate::varint::{get, read, unzigzag};
 
 /// A call as it stands in a chunk: times in clock units, communicator by the rank's own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,10 +206,18 @@ impl Decoder {
         if !known {
             return Err("an item is of an unknown kind");
         }
-        let mut fields = [0; 7];
+        let (mut fields, mut rest) = ([0; 7], &self.payload[self.at..]);
         for field in &mut fields {
-            *field = self.number().ok_or(CUT)?;
+            *field = match rest.split_first() {
+                // Most take a byte.
+                Some((&byte, more)) if byte < 0x80 => {
+                    rest = more;
+                    u64::from(byte)
+                }
+                _ => get(&mut rest).ok_or(CUT)?,
+            };
         }
+        self.at = self.payload.len() - rest.len();
         let narrow = |n: u64| i32::try_from(unzigzag(n)).map_err(|_| "a peer or tag is out of range");
         let shape = Shape {
             role,

@@ -105,6 +105,15 @@ impl Shape {
         }
     }
 
+    /// Equality that is always inlined.
+    #[inline(always)]
+    fn same(&self, other: &Shape) -> bool {
+        self.bytes == other.bytes
+            && self.site == other.site
+            && (self.peer, self.tag, self.comm) == (other.peer, other.tag, other.comm)
+            && (self.proc, self.flags, self.role) == (other.proc, other.flags, other.role)
+    }
+
     #[inline]
     fn hash(&self) -> usize {
         let a = self.bytes ^ (u64::from(self.peer as u32) << 32 | u64::from(self.tag as u32)).rotate_left(17);
@@ -173,57 +182,71 @@ impl Encoder {
     }
 
     /// Appends a call at `at` and returns where the next item goes. Times before the last exit count as that.
-    #[inline]
+    ///
+    /// What most calls need is inlined, so that a recorder's shape stays in registers.
+    #[inline(always)]
     pub fn call(&mut self, out: &mut [u8], at: usize, shape: &Shape, enter: u64, exit: u64) -> usize {
         let enter = enter.max(self.last);
         let exit = exit.max(enter);
-        let gap = enter - self.last;
+        let (gap, duration) = (enter - self.last, exit - enter);
         self.last = exit;
-        let mut at = at;
-        if self.predicted(shape) {
-            at += put(&mut out[at..], gap << 1);
-        } else {
-            at = self.token(out, at, shape);
-            at += put(&mut out[at..], gap);
+        if !self.predicted(shape) {
+            return self.named_call(out, at, *shape, gap, duration);
         }
-        at + put(&mut out[at..], exit - enter)
+        if (gap << 1 | duration) < 0x80
+            && let Some(place) = out.get_mut(at..at + 2)
+        {
+            place.copy_from_slice(&[(gap << 1) as u8, duration as u8]);
+            return at + 2;
+        }
+        long_times(out, at, gap, duration)
     }
 
     /// Appends a part of the last call at `at` and returns where the next item goes.
-    #[inline]
+    #[inline(always)]
     pub fn part(&mut self, out: &mut [u8], at: usize, shape: &Shape) -> usize {
         if self.predicted(shape) {
             out[at] = 0;
             at + 1
         } else {
-            self.token(out, at, shape)
+            self.token(out, at, *shape)
         }
     }
 
-    #[inline]
+    /// Whether it is the shape that followed last time.
+    #[inline(always)]
     fn predicted(&mut self, shape: &Shape) -> bool {
         self.items += 1;
-        let guess = self.successor[self.previous];
-        if guess != NONE && self.shapes[guess as usize] == *shape {
-            self.previous = guess as usize;
-            return true;
+        // NONE is never the number of a shape.
+        let guess = usize::from(self.successor[self.previous]);
+        let same = self.shapes.get(guess).is_some_and(|known| known.same(shape));
+        if same {
+            self.previous = guess;
         }
-        false
+        same
     }
 
-    fn token(&mut self, out: &mut [u8], mut at: usize, shape: &Shape) -> usize {
+    #[inline(never)]
+    fn named_call(&mut self, out: &mut [u8], at: usize, shape: Shape, gap: u64, duration: u64) -> usize {
+        let at = self.token(out, at, shape);
+        let at = at + put(&mut out[at..], gap);
+        at + put(&mut out[at..], duration)
+    }
+
+    #[inline(never)]
+    fn token(&mut self, out: &mut [u8], mut at: usize, shape: Shape) -> usize {
         let mut probe = shape.hash();
         let slot = loop {
             let slot = self.index[probe];
             if slot == NONE {
                 let slot = self.shapes.len() as u16;
                 self.index[probe] = slot;
-                self.shapes.push(*shape);
+                self.shapes.push(shape);
                 at += put(&mut out[at..], 1);
-                at = define(out, at, shape);
+                at = define(out, at, &shape);
                 break slot;
             }
-            if self.shapes[slot as usize] == *shape {
+            if self.shapes[slot as usize].same(&shape) {
                 at += put(&mut out[at..], (u64::from(slot) + 1) << 1 | 1);
                 break slot;
             }
@@ -233,6 +256,12 @@ impl Encoder {
         self.previous = slot as usize;
         at
     }
+}
+
+#[inline(never)]
+fn long_times(out: &mut [u8], at: usize, gap: u64, duration: u64) -> usize {
+    let at = at + put(&mut out[at..], gap << 1);
+    at + put(&mut out[at..], duration)
 }
 
 fn define(out: &mut [u8], mut at: usize, shape: &Shape) -> usize {

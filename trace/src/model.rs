@@ -104,6 +104,7 @@ impl Flags {
     pub const CONTINUED: Flags = Flags(128);
 
     /// Whether all bits of `other` are set.
+    #[inline]
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -210,6 +211,7 @@ pub struct Event {
 
 impl<'a> CallRef<'a> {
     /// The events of this call in their order: its own, then its parts'.
+    #[inline]
     pub fn events(self) -> impl Iterator<Item = Event> + 'a {
         let call = self.call;
         let event = move |kind, peer, tag, bytes, comm, flags: Flags| Event {

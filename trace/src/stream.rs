@@ -131,6 +131,8 @@ struct Lane {
     /// Where the chunk in the decoder stands, and the items it must have.
     chunk: Option<(u64, Option<u32>)>,
     resolved: Vec<Resolved>,
+    /// The communicator of the last shape resolved: the rank's own number, and that of the run.
+    comm: Option<(u32, CommId)>,
     slots: Vec<u16>,
     call: Call,
     parts: Vec<Part>,
@@ -144,6 +146,7 @@ impl Lane {
             decoder: Decoder::new(Vec::new(), 0),
             chunk: None,
             resolved: Vec::new(),
+            comm: None,
             slots: Vec::new(),
             call: blank_call(),
             parts: Vec::new(),
@@ -202,10 +205,15 @@ impl Lane {
         Ok(true)
     }
 
-    #[cold]
+    #[inline(never)]
     fn resolve(&mut self, source: Source<'_>) -> Result<(), TraceError> {
         for shape in &self.decoder.shapes()[self.resolved.len()..] {
-            self.resolved.push(source.resolve(shape, self.thread.number)?);
+            let comm = match self.comm {
+                Some((local, comm)) if local == shape.comm => comm,
+                _ => source.comm(shape.comm)?,
+            };
+            self.comm = Some((shape.comm, comm));
+            self.resolved.push(source.resolve(shape, self.thread.number, comm)?);
         }
         Ok(())
     }
@@ -237,21 +245,24 @@ impl Lane {
 }
 
 impl Source<'_> {
-    fn resolve(&self, shape: &Shape, thread: u16) -> Result<Resolved, TraceError> {
-        let damaged = |what: String| TraceError::corrupt(&self.loaded.file.path, 0, what);
-        let comm = *self
-            .loaded
-            .comms
-            .get(&shape.comm)
-            .ok_or_else(|| damaged(format!("communicator {} is used but not defined", shape.comm)))?;
+    fn damaged(&self, what: String) -> TraceError {
+        TraceError::corrupt(&self.loaded.file.path, 0, what)
+    }
+
+    fn comm(&self, local: u32) -> Result<CommId, TraceError> {
+        let known = self.loaded.comms.get(&local).copied();
+        known.ok_or_else(|| self.damaged(format!("communicator {local} is used but not defined")))
+    }
+
+    fn resolve(&self, shape: &Shape, thread: u16, comm: CommId) -> Result<Resolved, TraceError> {
         if shape.peer < PEER_ANY || shape.peer >= 0 && shape.peer as u32 >= self.size {
-            return Err(damaged(format!("rank {} of {} is named as a peer", shape.peer, self.size)));
+            return Err(self.damaged(format!("rank {} of {} is named as a peer", shape.peer, self.size)));
         }
         if shape.role & PART != 0 {
             return Ok(Resolved::Part(shape.to_part(comm)));
         }
         let proc = self.loaded.procs.get(usize::from(shape.proc)).copied();
-        let proc = proc.ok_or_else(|| damaged(format!("procedure {} is used but not named", shape.proc)))?;
+        let proc = proc.ok_or_else(|| self.damaged(format!("procedure {} is used but not named", shape.proc)))?;
         Ok(Resolved::Call(shape.to_call(thread, proc, comm)))
     }
 }

@@ -64,14 +64,15 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     if timing != Timing::Blocking {
         // SAFETY: the caller's.
         let request = unsafe { handle_at(thread.layout, args[plan.request]) };
-        REQUESTS.with(|table| match timing {
-            Timing::Nonblocking => table.forget(request),
+        match timing {
+            Timing::Nonblocking => REQUESTS.lock().forget(request),
             _ => {
                 let what = What::Collective;
                 let (persistent, active, tag) = (true, false, TAG_NONE);
-                table.insert(request, Tracked { what, persistent, active, peer, tag, bytes, comm, serial: 0 });
+                let tracked = Tracked { what, persistent, active, peer, tag, bytes, comm, serial: 0 };
+                REQUESTS.lock().insert(request, tracked);
             }
-        });
+        }
     }
     let class = if flags.has(Flags::PERSISTENT) { Class::Post } else { Class::Collective };
     thread.record(call, &call.shape(class, flags, peer, TAG_NONE, bytes, comm.local));

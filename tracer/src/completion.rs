@@ -7,15 +7,15 @@ use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Which};
 use phasecast_trace::encode::Shape;
 use phasecast_trace::model::{Class, Flags, PEER_ANY, PEER_NONE, PEER_PROC_NULL, PartKind, TAG_NONE};
-use std::mem::MaybeUninit;
 
 /// What [`before`] found out for [`after`].
 pub struct Waiting {
-    /// The only request, or 0 if it is not known.
+    /// The only request.
     request: usize,
-    /// What is known of it.
-    known: MaybeUninit<Tracked>,
-    /// Some of several requests are known.
+    /// Where it stands in the table, or [`NONE`] if it is not known.
+    at: usize,
+    /// Some of several requests are known, or one that other threads may change meanwhile: they are in
+    /// [`Thread::waiting`].
     several: bool,
     /// Number of requests.
     count: usize,
@@ -36,23 +36,20 @@ fn which(plan: &Plan) -> Which {
 /// `args` are those of the procedure.
 #[inline(always)]
 pub unsafe fn before(thread: &mut Thread, plan: &Plan, args: &mut [usize]) -> Waiting {
-    if which(plan) != Which::One {
+    if which(plan) != Which::One || REQUESTS.shared() {
         // SAFETY: the caller's.
         return unsafe { several_before(thread, plan, args) };
     }
     // SAFETY: the caller's.
     let request = unsafe { handle_at(thread.layout, args[plan.request]) };
-    let mut waiting = Waiting { request: 0, known: MaybeUninit::uninit(), several: false, count: 1 };
-    REQUESTS.with(|table| {
-        if let Some(known) = table.get(request)
-            && known.active
-        {
-            waiting.request = request;
-            waiting.known.write(*known);
+    let mut waiting = Waiting { request, at: NONE, several: false, count: 1 };
+    if let Some((at, known)) = REQUESTS.lock().find(request)
+        && known.active
+    {
+        waiting.at = at;
+        if args[plan.status] == thread.layout.status_ignore {
+            args[plan.status] = thread.statuses.as_mut_ptr() as usize;
         }
-    });
-    if waiting.request != 0 && args[plan.status] == thread.layout.status_ignore {
-        args[plan.status] = thread.statuses.as_mut_ptr() as usize;
     }
     waiting
 }
@@ -61,30 +58,31 @@ pub unsafe fn before(thread: &mut Thread, plan: &Plan, args: &mut [usize]) -> Wa
 /// As for [`before`].
 unsafe fn several_before(thread: &mut Thread, plan: &Plan, args: &mut [usize]) -> Waiting {
     let layout = thread.layout;
-    let (count, at) = ((args[0] as i32).max(0) as usize, args[plan.request]);
+    let count = if which(plan) == Which::One { 1 } else { (args[0] as i32).max(0) as usize };
+    let at = args[plan.request];
     let waiting = &mut thread.waiting;
     waiting.clear();
-    REQUESTS.with(|table| {
-        for i in 0..count {
-            // SAFETY: the caller's: an array of so many requests.
-            let request = unsafe { handle_at(layout, at + i * layout.handle_bytes) };
-            if let Some(known) = table.get(request)
-                && known.active
-            {
-                waiting.push((i as u32, request, *known));
-            }
+    let table = REQUESTS.lock();
+    for i in 0..count {
+        // SAFETY: the caller's: an array of so many requests.
+        let request = unsafe { handle_at(layout, at + i * layout.handle_bytes) };
+        if let Some(known) = table.get(request)
+            && known.active
+        {
+            waiting.push((i as u32, request, *known));
         }
-    });
+    }
+    drop(table);
     let several = !waiting.is_empty();
     if several && args[plan.status] == layout.status_ignore {
-        let statuses = if which(plan) == Which::Any { 1 } else { count };
+        let statuses = if matches!(which(plan), Which::One | Which::Any) { 1 } else { count };
         let words = (statuses * layout.status.size).div_ceil(8);
         if thread.statuses.len() < words {
             thread.statuses.resize(words, 0);
         }
         args[plan.status] = thread.statuses.as_mut_ptr() as usize;
     }
-    Waiting { request: 0, known: MaybeUninit::uninit(), several, count }
+    Waiting { request: 0, at: NONE, several, count }
 }
 
 /// Records the completion and what was received.
@@ -104,17 +102,16 @@ pub unsafe fn after(thread: &mut Thread, call: &Call, args: &[usize], rc: usize,
     }
     // SAFETY: the caller's: the flag of a test.
     let done = plan.flag == NONE || unsafe { *(args[plan.flag] as *const i32) } != 0;
-    if !done || waiting.request == 0 {
-        return thread.record(call, &shape);
+    let mut got = None;
+    if done
+        && waiting.at != NONE
+        && let Some(known) = REQUESTS.lock().complete_at(waiting.at, waiting.request)
+    {
+        // SAFETY: the caller's: MPI has filled in the status of what it has completed.
+        got = unsafe { received(thread, &known, args[plan.status]) };
+        (shape.bytes, shape.comm) = got.map_or((0, 0), |got| (got.bytes, got.comm));
     }
-    // SAFETY: written by `before`, since the request is not 0.
-    let known = unsafe { waiting.known.assume_init_ref() };
-    // SAFETY: the caller's: MPI has filled in the status of what it has completed.
-    let Some(got) = (unsafe { complete(thread, waiting.request, known, args[plan.status]) }) else {
-        return thread.record(call, &shape);
-    };
-    (shape.bytes, shape.comm) = (got.bytes, got.comm);
-    thread.record_few(call, &shape, &[got]);
+    thread.record_with(call, &shape, got.as_ref());
 }
 
 /// # Safety
@@ -130,8 +127,9 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
     let list = std::mem::take(&mut thread.waiting);
     thread.parts.clear();
     let mut take = |(_, request, known): &(u32, usize, Tracked), status: usize| {
+        REQUESTS.lock().complete(*request, known.serial);
         // SAFETY: the caller's: MPI has filled in the statuses of what it has completed.
-        let got = unsafe { complete(thread, *request, known, status) };
+        let got = unsafe { received(thread, known, status) };
         thread.parts.extend(got);
     };
     match which(plan) {
@@ -143,10 +141,11 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
                 if !each_status || error == layout.success {
                     take(entry, status);
                 } else if !is_pending(error) {
-                    REQUESTS.with(|table| table.complete(entry.1, entry.2.serial));
+                    REQUESTS.lock().complete(entry.1, entry.2.serial);
                 }
             }
         }
+        Which::One if tested => take(&list[0], args[plan.status]),
         Which::Any if tested && int(plan.indices, 0) != layout.undefined => {
             let index = int(plan.indices, 0) as u32;
             if let Some(entry) = list.iter().find(|entry| entry.0 == index) {
@@ -177,13 +176,12 @@ fn is_pending(error: i32) -> bool {
     pending == Some(error as u32 as usize) || pending == Some((error & 0x7f) as usize)
 }
 
-/// Takes note of a completed request; if it was a receive, that is a part of the call.
+/// What a completed request has received, as a part of the call; a new communicator is taken note of.
 ///
 /// # Safety
 /// At `status` stands the status of this request.
 #[inline(always)]
-unsafe fn complete(thread: &mut Thread, request: usize, known: &Tracked, status: usize) -> Option<Shape> {
-    REQUESTS.with(|table| table.complete(request, known.serial));
+unsafe fn received(thread: &mut Thread, known: &Tracked, status: usize) -> Option<Shape> {
     match known.what {
         What::NewComm => {
             // SAFETY: the program's variable that holds the new communicator, valid until now.

@@ -4,9 +4,9 @@
 //! All arguments of MPI are integers or pointers. A naked function hands them on as they came, with the address that the
 //! call returns to between those in registers and those on the stack.
 use crate::plan::PLANS;
-use crate::record::Call;
+use crate::record::{self, Call, constructor, matched, message, other};
 use crate::slot::slot;
-use crate::{collective, completion, hide, life, real, record};
+use crate::{collective, completion, hide, life, real};
 use phasecast_abi::Class;
 use std::mem::transmute;
 
@@ -112,7 +112,7 @@ unsafe fn wrap<const P: usize, const N: usize>(
         match const { way::of(&PLANS[P]) } {
             way::SEND => {
                 let rc = now.time(|| call(function, args));
-                record::send(thread, &now, &args, rc);
+                message::send(thread, &now, &args, rc);
                 rc
             }
             way::RECV => {
@@ -120,12 +120,12 @@ unsafe fn wrap<const P: usize, const N: usize>(
                 let mut own = record::OwnStatus::default();
                 own.lend(thread, plan, &mut args);
                 let rc = now.time(|| call(function, args));
-                record::received(thread, &now, &args, rc);
+                message::received(thread, &now, &args, rc);
                 rc
             }
             way::POST => {
                 let rc = now.time(|| call(function, args));
-                record::posted(thread, &now, &args, rc);
+                message::posted(thread, &now, &args, rc);
                 rc
             }
             way::COMPLETE => {
@@ -137,7 +137,7 @@ unsafe fn wrap<const P: usize, const N: usize>(
             }
             way::START => {
                 let rc = now.time(|| call(function, args));
-                record::started(thread, &now, &args, rc);
+                message::started(thread, &now, &args, rc);
                 rc
             }
             way::COLLECTIVE => {
@@ -154,15 +154,15 @@ unsafe fn wrap<const P: usize, const N: usize>(
                 let mut args = args;
                 let mut own = record::OwnStatus::default();
                 own.lend(thread, plan, &mut args);
-                let noted = record::before_matched(thread, plan, &args);
+                let noted = matched::before(thread, plan, &args);
                 let rc = now.time(|| call(function, args));
-                record::matched(thread, &now, &args, rc, noted);
+                matched::record(thread, &now, &args, rc, noted);
                 rc
             }
             way::COMM => {
-                record::before_constructor(thread, plan, &args);
+                constructor::before(thread, plan, &args);
                 let rc = now.time(|| call(function, args));
-                record::constructed(thread, &now, &args, rc);
+                constructor::record(thread, &now, &args, rc);
                 rc
             }
             way::FINALIZE => {
@@ -176,9 +176,9 @@ unsafe fn wrap<const P: usize, const N: usize>(
                 rc
             }
             _ => {
-                let freed = record::before(thread, plan, &args);
+                let freed = other::before(thread, plan, &args);
                 let rc = now.time(|| call(function, args));
-                record::other(thread, &now, &args, rc, freed);
+                other::record(thread, &now, &args, rc, freed);
                 rc
             }
         }

@@ -5,6 +5,7 @@
 //! number of its own, and only that very entry is removed.
 use crate::comms::Comm;
 use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// What a request is of.
@@ -77,10 +78,17 @@ impl Table {
     /// What is known of a handle.
     #[inline(always)]
     pub fn get(&self, handle: usize) -> Option<&Tracked> {
+        self.find(handle).map(|(_, tracked)| tracked)
+    }
+
+    /// What is known of a handle, and where it stands until the table is changed.
+    #[inline(always)]
+    pub fn find(&self, handle: usize) -> Option<(usize, &Tracked)> {
         if self.used == 0 {
             return None;
         }
-        self.slots[self.place(handle)].as_ref().map(|(_, tracked)| tracked)
+        let at = self.place(handle);
+        self.slots[at].as_ref().map(|(_, tracked)| (at, tracked))
     }
 
     /// Notes a request, in place of what was known of its handle.
@@ -128,6 +136,23 @@ impl Table {
         }
     }
 
+    /// As [`Table::complete`], of a handle that was found at `at` and not changed since. Returns what is known of it.
+    #[inline(always)]
+    pub fn complete_at(&mut self, at: usize, handle: usize) -> Option<Tracked> {
+        match self.slots.get_mut(at)? {
+            Some((key, tracked)) if *key == handle => {
+                let known = *tracked;
+                if known.persistent {
+                    tracked.active = false
+                } else {
+                    self.remove_at(at)
+                }
+                Some(known)
+            }
+            _ => None,
+        }
+    }
+
     /// Notes that a persistent request is started, and returns it.
     pub fn start(&mut self, handle: usize) -> Option<Tracked> {
         if self.used == 0 {
@@ -139,24 +164,33 @@ impl Table {
         Some(*tracked)
     }
 
-    /// Empties a slot and moves up the entries behind it that then are nearer to their home.
-    fn remove_at(&mut self, mut hole: usize) {
-        if self.slots[hole].is_none() {
+    /// Empties a slot.
+    #[inline(always)]
+    fn remove_at(&mut self, at: usize) {
+        if self.slots[at].is_none() {
             return;
         }
-        let mask = self.slots.len() - 1;
         self.used -= 1;
+        self.slots[at] = None;
+        if self.slots[(at + 1) & (self.slots.len() - 1)].is_some() {
+            self.close_up(at);
+        }
+    }
+
+    /// Moves up the entries behind an empty slot that then are nearer to their home.
+    #[cold]
+    fn close_up(&mut self, mut hole: usize) {
+        let mask = self.slots.len() - 1;
         let mut at = hole;
         loop {
             at = (at + 1) & mask;
             let Some((handle, _)) = &self.slots[at] else { break };
             let home = self.home(*handle);
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.slots[hole] = self.slots[at];
+                self.slots[hole] = self.slots[at].take();
                 hole = at;
             }
         }
-        self.slots[hole] = None;
     }
 }
 
@@ -173,7 +207,7 @@ pub static REQUESTS: Shared = Shared::new();
 /// Messages that were matched and wait for their receive.
 pub static MESSAGES: Shared = Shared::new();
 
-// SAFETY: below MPI_THREAD_MULTIPLE the program calls MPI from one thread at a time; else `with` locks.
+// SAFETY: below MPI_THREAD_MULTIPLE the program calls MPI from one thread at a time; else `lock` locks.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -182,21 +216,55 @@ impl Shared {
         Shared { table: UnsafeCell::new(table), locked: AtomicBool::new(false) }
     }
 
-    /// Uses the table. `act` must not come back here.
+    /// Whether several threads may change it at a time.
     #[inline(always)]
-    pub fn with<T>(&self, act: impl FnOnce(&mut Table) -> T) -> T {
-        let lock = MULTIPLE.load(Relaxed);
-        if lock {
+    pub fn shared(&self) -> bool {
+        MULTIPLE.load(Relaxed)
+    }
+
+    /// The table, for as long as the result lives; it must not be asked for again meanwhile.
+    #[inline(always)]
+    pub fn lock(&self) -> Locked<'_> {
+        let shared = self.shared();
+        if shared {
             while self.locked.swap(true, Acquire) {
                 std::hint::spin_loop();
             }
         }
+        Locked { of: self, shared }
+    }
+}
+
+/// A table that this thread has for itself.
+pub struct Locked<'a> {
+    of: &'a Shared,
+    shared: bool,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Table;
+
+    #[inline(always)]
+    fn deref(&self) -> &Table {
         // SAFETY: no other thread is in here: see the implementation of Sync.
-        let result = act(unsafe { &mut *self.table.get() });
-        if lock {
-            self.locked.store(false, Release);
+        unsafe { &*self.of.table.get() }
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Table {
+        // SAFETY: as above.
+        unsafe { &mut *self.of.table.get() }
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.shared {
+            self.of.locked.store(false, Release);
         }
-        result
     }
 }
 
@@ -238,7 +306,13 @@ mod tests {
                     _ => if let Some(known) = table.get(key).copied() {
                         table.complete(key, known.serial.wrapping_add(1));
                         prop_assert!(table.get(key).is_some(), "another entry was completed");
-                        table.complete(key, known.serial);
+                        if handle % 2 == 0 {
+                            table.complete(key, known.serial);
+                        } else {
+                            let at = table.find(key).map_or(0, |(at, _)| at);
+                            prop_assert!(table.complete_at(at, key + 1).is_none(), "another entry was completed");
+                            prop_assert_eq!(table.complete_at(at, key).map(|t| t.peer), Some(known.peer));
+                        }
                         match model.get_mut(&key) {
                             Some(entry) if entry.1 => entry.2 = false,
                             _ => { model.remove(&key); }

@@ -139,17 +139,20 @@ impl Thread {
     /// Records a call without parts.
     #[inline(always)]
     pub fn record(&mut self, call: &Call, shape: &Shape) {
-        if !life::recording() {
-            return;
-        }
-        self.put(call.enter, call.exit, shape, &[]);
+        self.record_with(call, shape, None);
     }
 
-    /// Records a call with a few parts.
+    /// Records a call with at most one part.
     #[inline(always)]
-    pub fn record_few(&mut self, call: &Call, shape: &Shape, parts: &[Shape]) {
-        if life::recording() {
-            self.put(call.enter, call.exit, shape, parts);
+    pub fn record_with(&mut self, call: &Call, shape: &Shape, part: Option<&Shape>) {
+        if life::recording()
+            && let Some(out) = self.room(1)
+        {
+            let mut used = self.encoder.call(out, self.used, shape, call.enter, call.exit);
+            if let Some(part) = part {
+                used = self.encoder.part(out, used, part);
+            }
+            self.commit(shape, used);
         }
     }
 
@@ -174,17 +177,30 @@ impl Thread {
         }
     }
 
-    #[inline(always)]
     fn put(&mut self, enter: u64, exit: u64, shape: &Shape, parts: &[Shape]) {
-        if !self.encoder.fits(parts.len(), CAPACITY - self.used) && !self.flush() {
-            return;
+        if let Some(out) = self.room(parts.len()) {
+            let mut used = self.encoder.call(out, self.used, shape, enter, exit);
+            for part in parts {
+                used = self.encoder.part(out, used, part);
+            }
+            self.commit(shape, used);
         }
-        // SAFETY: the payload of the tail, which only this thread writes to.
-        let out = unsafe { std::slice::from_raw_parts_mut(self.tail.add(PAYLOAD), CAPACITY) };
-        let mut used = self.encoder.call(out, self.used, shape, enter, exit);
-        for part in parts {
-            used = self.encoder.part(out, used, part);
+    }
+
+    /// The payload of the tail, with room for a call with so many parts; none if recording has ended.
+    #[inline(always)]
+    fn room(&mut self, parts: usize) -> Option<&'static mut [u8]> {
+        if !self.encoder.fits(parts, CAPACITY - self.used) && !self.flush() {
+            return None;
         }
+        // SAFETY: mapped for as long as the process lives. Only this thread writes to it, and it lets go of one such
+        // slice before it takes the next.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.tail.add(PAYLOAD), CAPACITY) })
+    }
+
+    /// A call of this shape stands in the tail, which now is filled up to `used`.
+    #[inline(always)]
+    fn commit(&mut self, shape: &Shape, used: usize) {
         self.used = used;
         if shape.flags & Flags::CONTINUED.0 == 0 {
             self.calls.store(self.calls.load(Relaxed) + 1, Relaxed);

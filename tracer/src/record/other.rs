@@ -1,0 +1,118 @@
+//! One-sided communication, input and output, what frees handles, and what else is recorded.
+use super::{Call, failed, handle_at, side_bytes};
+use crate::comms::{self, Comm};
+use crate::plan::{NONE, Plan, exists};
+use crate::requests::REQUESTS;
+use crate::thread::Thread;
+use phasecast_abi::{Class as Does, Kind, Layout, RmaStep, Timing};
+use phasecast_trace::model::{Class, Flags, PEER_NONE, TAG_NONE};
+
+/// What is about to be freed is forgotten now, because its handle may be used again at once; its communicator is needed
+/// later.
+///
+/// # Safety
+/// `args` are those of the procedure.
+pub unsafe fn before(thread: &mut Thread, plan: &Plan, args: &[usize]) -> Option<&'static Comm> {
+    let layout = thread.layout;
+    match plan.class {
+        Does::CommFree { .. } => {
+            // SAFETY: the caller's.
+            let handle = unsafe { handle_at(layout, args[plan.comm]) };
+            let comm = thread.comm(handle);
+            comms::forget(handle);
+            Some(comm)
+        }
+        Does::RequestFree => {
+            // SAFETY: the caller's.
+            let request = unsafe { handle_at(layout, args[plan.request]) };
+            let mut table = REQUESTS.lock();
+            let comm = table.get(request).map(|known| known.comm);
+            table.forget(request);
+            comm
+        }
+        Does::Cancel => {
+            // SAFETY: the caller's.
+            let request = unsafe { handle_at(layout, args[plan.request]) };
+            REQUESTS.lock().get(request).map(|known| known.comm)
+        }
+        Does::DatatypeFree => {
+            crate::life::TYPES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            None
+        }
+        _ if plan.object != NONE && (plan.comm == NONE || !plan.object_by_address) => {
+            // SAFETY: the caller's.
+            let handle = unsafe { object_handle(layout, plan, args) };
+            let comm = thread.object(handle);
+            if plan.object_by_address {
+                comms::forget(handle);
+            }
+            Some(comm)
+        }
+        _ => None,
+    }
+}
+
+/// # Safety
+/// `args` are those of the procedure.
+unsafe fn object_handle(layout: &Layout, plan: &Plan, args: &[usize]) -> usize {
+    let given = args[plan.object];
+    let bytes = layout.handle_bytes_of(if plan.object_is_file { Kind::File } else { Kind::Window });
+    match (plan.object_by_address, bytes) {
+        (false, 4) => given as u32 as usize,
+        (false, _) => given,
+        // SAFETY: the caller's.
+        (true, 4) => unsafe { (given as *const u32).read_unaligned() as usize },
+        // SAFETY: the caller's.
+        (true, _) => unsafe { (given as *const usize).read_unaligned() },
+    }
+}
+
+/// One-sided communication, input and output, and what else is recorded.
+///
+/// # Safety
+/// `args` are those of the procedure.
+pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize, before: Option<&'static Comm>) {
+    let plan = call.plan;
+    if !plan.recorded() {
+        return;
+    }
+    if failed(rc) {
+        return call.failed(thread);
+    }
+    let layout = thread.layout;
+    let (class, timing) = match plan.class {
+        Does::Rma { timing, .. } => (Class::Rma, timing),
+        Does::Io { timing, .. } => (Class::Io, timing),
+        _ => (Class::Other, Timing::Blocking),
+    };
+    let mut comm = before;
+    let makes = matches!(plan.class, Does::Rma { step: RmaStep::WindowConstructor, .. })
+        || plan.object_is_file && plan.object_by_address && plan.comm != NONE;
+    if makes {
+        let parent = thread.comm(args[plan.comm]);
+        // SAFETY: the caller's.
+        comms::bind(unsafe { object_handle(layout, plan, args) }, parent);
+        comm = Some(parent);
+    }
+    let peer = match (comm, plan.target) {
+        (Some(comm), target) if target != NONE => comm.peer(args[target] as i32, layout),
+        _ => PEER_NONE,
+    };
+    let mut bytes = 0;
+    for side in [&plan.send, &plan.recv] {
+        if bytes == 0 && exists(side) {
+            // SAFETY: the caller's.
+            bytes = unsafe { side_bytes(thread, plan, side, args) };
+        }
+    }
+    let mut flags = if plan.collective { Flags::COLLECTIVE } else { Flags::default() };
+    if timing != Timing::Blocking {
+        flags = flags.with(Flags::NONBLOCKING);
+    }
+    if plan.request != NONE && matches!(class, Class::Rma | Class::Io) {
+        // SAFETY: the caller's.
+        let request = unsafe { handle_at(layout, args[plan.request]) };
+        REQUESTS.lock().forget(request);
+    }
+    thread.record(call, &call.shape(class, flags, peer, TAG_NONE, bytes, comm.map_or(0, |comm| comm.local)));
+}
