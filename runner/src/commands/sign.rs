@@ -202,7 +202,7 @@ fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, t
     if let Some(p) = verified {
         let (pet, pete) = (seconds(p.pet_s), percent(p.pete.unwrap_or(0.0)));
         text.push_str(&format!(
-            "verified on this machine: {pet} predicted within {}, {pete} off the base runs\n",
+            "verified on this machine: {pet} predicted in {}, {pete} off the base runs\n",
             seconds(p.set_s)
         ));
     }

@@ -133,6 +133,24 @@ impl Profile {
         Some(Window { after, warm: piece - 1 - after, measured: 1, one_off })
     }
 
+    /// The window as a target needs it on which the program takes `pace` times as long: on a faster one more pieces must
+    /// run to warm up, and more be measured, for the same time.
+    pub fn paced(&self, window: &Window, pace: f64) -> Window {
+        let last = self.pieces() - 1;
+        let Window { after, mut warm, mut measured, .. } = *window;
+        let takes = |pieces: Range<usize>| pace * self.time(pieces);
+        let cold = warm == 0 && takes(after + 1..after + 2) >= COLD_S;
+        while !cold && after + 1 + warm + measured < last && takes(after + 1..after + 1 + warm) < WARM_S {
+            warm += 1;
+        }
+        let aim = (MEASURE_S.2 * pace * self.total).clamp(MEASURE_S.0, MEASURE_S.1);
+        let first = after + 1 + warm;
+        while first + measured < last && takes(first..first + measured) < aim {
+            measured += 1;
+        }
+        Window { warm, measured, ..*window }
+    }
+
     /// A window that serves in the place of one whose cut was refused: from the cut after it, or before it.
     pub fn neighbour(&self, window: &Window) -> Option<Window> {
         let earlier = || window.after.checked_sub(1);

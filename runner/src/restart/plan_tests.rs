@@ -141,6 +141,20 @@ fn what_is_not_there_is_not_planned() {
 }
 
 #[test]
+fn a_faster_target_runs_more_pieces() {
+    let analysis = loop_of(2000, |_| 10 * MS);
+    let (profile, windows) = planned(&analysis, None);
+    for window in windows.iter().filter(|w| !w.one_off) {
+        assert_eq!(profile.paced(window, 1.0), *window);
+        assert_eq!(profile.paced(window, 3.0), *window, "a slower target warms up and is measured for longer anyway");
+        let paced = profile.paced(window, 0.1);
+        let warm = 0.1 * profile.time(paced.after + 1..paced.pieces().start);
+        assert!(paced.after == window.after && warm >= WARM_S, "{paced:?}");
+        assert!(0.1 * profile.time(paced.pieces()) >= 0.05 || paced.pieces().end + 1 >= profile.pieces(), "{paced:?}");
+    }
+}
+
+#[test]
 fn what_does_not_pay_is_told_why() {
     let objection_to = |analysis: &Analysis| {
         let (profile, windows) = planned(analysis, None);

@@ -10,7 +10,7 @@ use crate::restart::preflight;
 use crate::restart::replay::{Replayed, Replayer};
 use crate::signature::{Manifest, Signature, this_machine};
 use anyhow::{Context, Result};
-use phasecast_analyzer::{Analysis, Edge, Estimate, estimate_restarts};
+use phasecast_analyzer::{Analysis, Edge, Estimate, Restart, estimate_restarts};
 use phasecast_prediction::{Prediction, TimelinePiece, Uncertainty, VERSION};
 use std::path::Path;
 use std::time::Instant;
@@ -25,6 +25,8 @@ const ROUNDS: usize = 5;
 const RESTART: (f64, f64) = (0.02, 1e9);
 /// What a launch takes beside the launcher and MPI_Init: finding the library, and the end.
 const LAUNCH_S: f64 = 0.15;
+/// A target that takes less than this share of the base's time gets longer windows.
+const FASTER: f64 = 0.7;
 /// Rectangles of the report's timeline.
 const TIMELINE: usize = 4000;
 
@@ -46,11 +48,18 @@ struct Seen {
     launches: usize,
     restarts: usize,
     startups: Vec<f64>,
+    /// Time of the pieces that ran, here and on the base, in seconds.
+    ran: (f64, f64),
+    /// Whether a whole round, and the one-offs that there was time for, were measured.
+    round: bool,
     one_offs: bool,
 }
 
 impl Seen {
-    fn add(&mut self, more: Replayed) {
+    /// Takes in a launch in which pieces of this base time ran.
+    fn add(&mut self, more: Replayed, base_s: f64) {
+        self.ran.0 += more.warmup_s + more.measured_s;
+        self.ran.1 += base_s;
         let all = &mut self.replayed;
         self.restarts += more.restarts.len();
         all.restarts.extend(more.restarts);
@@ -64,6 +73,11 @@ impl Seen {
             all.init_s.iter_mut().zip(more.init_s).for_each(|(least, s)| *least = least.min(s));
         }
         self.launches += 1;
+    }
+
+    /// Time here over time on the base.
+    fn pace(&self) -> f64 {
+        if self.ran.0 > 0.0 && self.ran.1 > 0.0 { self.ran.0 / self.ran.1 } else { 1.0 }
     }
 }
 
@@ -83,7 +97,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     let replayer = Replayer::new(signature, images, source, &launcher, scratch.path());
     let profile = Profile::of(analysis).context("the pieces of this signature are no cuts")?;
     let budget = wish.budget_s.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_run_s());
-    let costs = Costs { images, profile: &profile, manifest };
+    let mut costs = Costs { images, windows: images.windows.clone(), profile: &profile, manifest };
     let mut seen = Seen::default();
     let mut notes = Vec::new();
     note(&format!("restarting with {launcher}"));
@@ -94,14 +108,23 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         if windows.is_empty() {
             break estimate(analysis, images, &seen);
         }
+        let first = seen.launches == 0;
         seen.one_offs |= windows.iter().any(|w| w.one_off);
+        seen.round |= windows.iter().any(|w| !w.one_off);
         match launch(&replayer, &windows, &mut seen, &mut notes, &profile) {
             // What was seen before holds, with the interval that it has.
-            Err(error) if seen.launches > 0 && !crate::launch::interrupted() => {
+            Err(error) if !seen.replayed.restarts.is_empty() && !crate::launch::interrupted() => {
                 notes.push(format!("no further restarts were made: {}", crate::exit::sentence(&error)));
                 break estimate(analysis, images, &seen);
             }
             other => other?,
+        }
+        if first && costs.lengthen(seen.pace()) {
+            // What was measured so briefly is not mixed with what is measured now.
+            let kept = |r: &Restart| images.windows.iter().any(|w| w.one_off && w.pieces().start == r.first);
+            seen.replayed.restarts.retain(kept);
+            seen.round = false;
+            continue;
         }
         let now = estimate(analysis, images, &seen);
         precise = now.half_width_s <= wish.precision * now.total_s;
@@ -125,7 +148,7 @@ fn launch(
     let told = |done| bar.set(done, windows.len() as u64);
     let failure = match replayer.run(windows, longest(windows), &told) {
         Ok(replayed) => {
-            seen.add(replayed);
+            seen.add(replayed, windows.iter().map(|w| profile.time(w.run())).sum());
             return Ok(());
         }
         Err(error) => error,
@@ -146,7 +169,7 @@ fn launch(
     for window in &each {
         match replayer.run(std::slice::from_ref(window), longest(&[*window]), &|_| ()) {
             Ok(replayed) => {
-                seen.add(replayed);
+                seen.add(replayed, profile.time(window.run()));
                 any = true;
             }
             Err(error) if crate::launch::interrupted() => return Err(error),
@@ -161,11 +184,25 @@ fn launch(
 /// What launches and restarts will take.
 struct Costs<'a> {
     images: &'a Images,
+    /// What is measured here: the windows of the images, longer where the target is faster.
+    windows: Vec<Window>,
     profile: &'a Profile,
     manifest: &'a Manifest,
 }
 
 impl Costs<'_> {
+    /// Makes windows longer for a target of this pace; whether any has changed.
+    fn lengthen(&mut self, pace: f64) -> bool {
+        if pace >= FASTER {
+            return false;
+        }
+        let longer = |w: &Window| if w.one_off { *w } else { self.profile.paced(w, pace) };
+        let longer: Vec<Window> = self.windows.iter().map(longer).collect();
+        let changed = longer != self.windows;
+        self.windows = longer;
+        changed
+    }
+
     fn launch_s(&self, seen: &Seen) -> f64 {
         let init = |of: &mut dyn Iterator<Item = f64>| of.fold(0.0, f64::max);
         let init_s = match seen.launches {
@@ -182,31 +219,20 @@ impl Costs<'_> {
             (0, None) => RESTART.0 + self.images.needs.rank_bytes as f64 * f64::from(self.manifest.ranks) / RESTART.1,
             (n, _) => seen.replayed.restart_s / n as f64,
         };
-        let ran = seen.replayed.warmup_s + seen.replayed.measured_s;
-        let of = |r: &phasecast_analyzer::Restart| {
-            let length = r.times.first().map_or(0, Vec::len);
-            self.images
-                .windows
-                .iter()
-                .find(|w| w.pieces() == (r.first..r.first + length))
-                .map_or(0.0, |w| self.profile.time(w.run()))
-        };
-        let base: f64 = seen.replayed.restarts.iter().map(of).sum();
-        let pace = if base > 0.0 && ran > 0.0 { ran / base } else { 1.0 };
-        restart_s + pace * self.profile.time(window.run())
+        restart_s + seen.pace() * self.profile.time(window.run())
     }
 
     /// The windows of the next launch, in order: one round at least of the first launch; then one-offs, the longest
     /// first, and further rounds (if they are wanted), as far as time is left for them.
     fn schedule(&self, seen: &Seen, left: f64, more: bool) -> Vec<Window> {
-        let round: Vec<Window> = self.images.windows.iter().filter(|w| !w.one_off).copied().collect();
-        let mut one_offs: Vec<Window> = self.images.windows.iter().filter(|w| w.one_off).copied().collect();
+        let round: Vec<Window> = self.windows.iter().filter(|w| !w.one_off).copied().collect();
+        let mut one_offs: Vec<Window> = self.windows.iter().filter(|w| w.one_off).copied().collect();
         one_offs.sort_by(|a, b| self.profile.time(b.pieces()).total_cmp(&self.profile.time(a.pieces())));
         let round_s: f64 = round.iter().map(|w| self.window_s(w, seen)).sum();
         let mut left = left - self.launch_s(seen);
         let mut windows = Vec::new();
         let mut rounds = 0;
-        if seen.launches == 0 {
+        if !seen.round {
             windows.extend(&round);
             left -= round_s;
             rounds = 1;
@@ -338,7 +364,7 @@ mod tests {
             teardown_s: 0.05,
             images: None,
         };
-        let costs = Costs { images: &images, profile: &profile, manifest: &manifest };
+        let costs = Costs { images: &images, windows: windows.clone(), profile: &profile, manifest: &manifest };
         (costs.schedule(seen, left, more), windows)
     }
 
@@ -362,10 +388,10 @@ mod tests {
 
     #[test]
     fn enough_is_enough() {
-        let seen = Seen { launches: 1, one_offs: true, ..Seen::default() };
+        let seen = Seen { launches: 1, round: true, one_offs: true, ..Seen::default() };
         assert_eq!(scheduled(&seen, 60.0, false).0, []);
         assert!(!scheduled(&seen, 60.0, true).0.is_empty());
-        let seen = Seen { launches: 1, one_offs: false, ..Seen::default() };
+        let seen = Seen { launches: 1, round: true, one_offs: false, ..Seen::default() };
         assert!(scheduled(&seen, 60.0, false).0.iter().all(|w| w.one_off), "only what was not seen yet");
     }
 }
