@@ -25,7 +25,8 @@ const NAMES: [(Kind, &str); 10] = [
 ];
 
 impl Fortran {
-    /// Asks the library, where it speaks the program's interface and that interface has numbers of its own for Fortran.
+    /// Asks the library, once it is initialised, where it speaks the program's interface and that interface has numbers of
+    /// its own for Fortran.
     pub fn find(values: &Values, library: &Library) -> Fortran {
         if values.upper != Abi::OpenMpi || !values.same() {
             return Fortran::default();
@@ -34,7 +35,7 @@ impl Fortran {
         for (kind, name) in NAMES {
             let Some(function) = library.function(index(&format!("MPI_{name}_c2f"))) else { continue };
             for (_, above, below) in values.predefined().filter(|(of, ..)| *of == kind) {
-                // SAFETY: a procedure that takes a handle and returns a number; it works before MPI_Init.
+                // SAFETY: a procedure that takes a handle and returns a number.
                 let number = unsafe { invoke(function, &[below]) } as i32;
                 list.push((crate::objects::slot(kind) as u8, number, above));
             }
@@ -58,12 +59,9 @@ impl Fortran {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn to_fortran(call: &mut Call) -> usize {
-    let mut s = session();
+    let s = session();
     let kind = s.shapes[call.index].procedure.params[0].kind;
     let handle = call.arg(0);
-    if s.fortran_missing() {
-        s.fortran = Fortran::find(&s.values, s.library);
-    }
     let number = match s.decode(kind, handle) {
         Some(number) => s.objects.fortran(kind, number),
         None => s.fortran.number(kind, handle).unwrap_or(handle as i32),
@@ -76,25 +74,12 @@ pub unsafe fn to_fortran(call: &mut Call) -> usize {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn from_fortran(call: &mut Call) -> usize {
-    let mut s = session();
+    let s = session();
     let Return::Handle(kind) = s.shapes[call.index].procedure.returns else { return 0 };
     let number = call.arg(0) as i32;
-    if s.fortran_missing() {
-        s.fortran = Fortran::find(&s.values, s.library);
-    }
     match s.objects.of_fortran(kind, number) {
         Some(found) => s.objects.encode(kind, found),
         None => s.fortran.handle(kind, number).unwrap_or(number as u32 as usize),
-    }
-}
-
-impl crate::session::Session {
-    /// Whether Fortran handles have yet to be asked for: Open MPI knows them only once it is initialised.
-    fn fortran_missing(&self) -> bool {
-        self.fortran.0.is_empty()
-            && self.thread_level.is_some()
-            && self.values.upper == Abi::OpenMpi
-            && self.values.same()
     }
 }
 

@@ -7,7 +7,10 @@ use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Files that are read and written have their content saved up to this size; larger ones are taken as they are found.
+const SAVED: u64 = 64 << 20;
 
 /// An open file at a cut.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,23 +23,56 @@ pub struct Pointers {
     shared: Option<i64>,
     /// Size in bytes.
     size: i64,
+    /// What is in it, where the program may read what it wrote; of the first rank that has it open.
+    content: Option<Vec<u8>>,
 }
 
 impl Session {
+    /// A bit of an access mode in the program's form.
+    fn mode_bit(&self, name: &str) -> usize {
+        self.values.above(name).unwrap_or(0)
+    }
+
     /// The pointers of all open files. What was written is made visible before.
     pub fn file_pointers(&self) -> Vec<Pointers> {
         let library = self.library;
-        let open = self.objects.all().filter(|(kind, _, object)| *kind == Kind::File && object.references > 0);
-        open.map(|(_, number, object)| {
+        let open: Vec<(u32, usize)> = self
+            .objects
+            .all()
+            .filter(|(kind, _, object)| *kind == Kind::File && object.references > 0)
+            .map(|(_, number, object)| (number, object.lower))
+            .collect();
+        for (_, file) in &open {
+            lower!(library, MPI_File_sync(*file));
+        }
+        lower!(library, MPI_Barrier(self.private));
+        let of = |&(number, file): &(u32, usize)| {
             let (mut own, mut shared, mut size) = (0i64, 0i64, 0i64);
-            let file = object.lower;
-            lower!(library, MPI_File_sync(file));
             lower!(library, MPI_File_get_position(file, &raw mut own));
             let told = lower!(library, MPI_File_get_position_shared(file, &raw mut shared)) == 0;
             lower!(library, MPI_File_get_size(file, &raw mut size));
-            Pointers { number, own, shared: told.then_some(shared), size }
-        })
-        .collect()
+            let record = self.log.records.values().find(|r| made(r) == Some(number));
+            let content = record.and_then(|record| self.content(record));
+            Pointers { number, own, shared: told.then_some(shared), size, content }
+        };
+        open.iter().map(of).collect()
+    }
+
+    fn content(&self, record: &Record) -> Option<Vec<u8>> {
+        let Some(Argument::Word(mode)) = record.arguments.get(2) else { return None };
+        if mode & self.mode_bit("MPI_MODE_RDWR") == 0 || !self.first_of(record) {
+            return None;
+        }
+        let path = path_of(record)?;
+        let small = std::fs::metadata(&path).is_ok_and(|facts| facts.len() <= SAVED);
+        if small { std::fs::read(path).ok() } else { None }
+    }
+
+    /// Whether this rank is the first of those that have opened the file.
+    fn first_of(&self, record: &Record) -> bool {
+        let Some(Argument::Word(comm)) = record.arguments.first() else { return false };
+        let comm = comm & self.values.upper.layout().handle_mask as usize;
+        self.comms.get(&comm).is_some_and(|comm| comm.rank == 0)
     }
 
     /// Sets the pointers of the files that were opened again.
@@ -56,38 +92,55 @@ impl Session {
     ///
     /// # Errors
     /// If it cannot be copied.
-    pub fn reopen(&self, record: &mut Record, files: &[Pointers]) -> Result<(), String> {
-        let bit = |name| {
-            phasecast_abi::constant(name).map_or(0, |c| match c.value(self.values.upper) {
-                phasecast_abi::Value::Number(bit) => bit as usize,
-                _ => 0,
-            })
-        };
-        let Some((_, _, number)) = record.made else { return Ok(()) };
+    pub fn reopen(&mut self, record: &mut Record, files: &[Pointers]) -> Result<(), String> {
         let Some(Argument::Word(mode)) = record.arguments.get(2).cloned() else { return Ok(()) };
-        let once = bit("MPI_MODE_CREATE") | bit("MPI_MODE_EXCL") | bit("MPI_MODE_DELETE_ON_CLOSE");
+        let [create, exclusive, delete] = ["MPI_MODE_CREATE", "MPI_MODE_EXCL", "MPI_MODE_DELETE_ON_CLOSE"];
+        let once = [create, exclusive, delete].into_iter().fold(0, |bits, name| bits | self.mode_bit(name));
         record.arguments[2] = Argument::Word(mode & !once);
-        let writes = mode & (bit("MPI_MODE_WRONLY") | bit("MPI_MODE_RDWR")) != 0;
-        let (Some(Argument::Bytes(name)), Some(scratch)) = (record.arguments.get(1).cloned(), &self.scratch) else {
-            return Ok(());
-        };
+        let writes = mode & (self.mode_bit("MPI_MODE_WRONLY") | self.mode_bit("MPI_MODE_RDWR")) != 0;
+        let (Some(from), Some(scratch)) = (path_of(record), self.scratch.clone()) else { return Ok(()) };
         if !writes {
             return Ok(());
         }
-        let size = files.iter().find(|file| file.number == number).map_or(0, |file| file.size);
-        let from = Path::new(std::ffi::OsStr::from_bytes(name.strip_suffix(&[0]).unwrap_or(&name)));
-        let copy = scratch.join(format!("mpi-file-{number}"));
-        if self.place.0 == 0 {
+        let copy = scratch.join(format!("mpi-{:016x}", crate::log::hash(from.as_os_str().as_bytes())));
+        if self.first_of(record) {
+            let saved = made(record).and_then(|number| files.iter().find(|file| file.number == number));
             let wrap =
                 |error: std::io::Error| format!("{} cannot be copied to {}: {error}", from.display(), copy.display());
-            std::fs::copy(from, &copy).map_err(wrap)?;
-            let file = std::fs::OpenOptions::new().write(true).open(&copy).map_err(wrap)?;
-            file.set_len(size.max(0) as u64).map_err(wrap)?;
+            place(&from, &copy, saved).map_err(wrap)?;
         }
-        let (library, private) = (self.library, self.private);
-        lower!(library, MPI_Barrier(private));
+        let Some(Argument::Word(comm)) = record.arguments.first().cloned() else { return Ok(()) };
+        let comm = self.down_handle(Kind::Communicator, comm);
+        let library = self.library;
+        lower!(library, MPI_Barrier(comm));
         let name = CString::new(copy.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
         record.arguments[1] = Argument::Bytes(name.into_bytes_with_nul());
         Ok(())
     }
+}
+
+fn made(record: &Record) -> Option<u32> {
+    let (_, kind, number) = record.made?;
+    (crate::objects::KINDS[usize::from(kind)] == Kind::File).then_some(number)
+}
+
+fn path_of(record: &Record) -> Option<PathBuf> {
+    let Some(Argument::Bytes(name)) = record.arguments.get(1) else { return None };
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.strip_suffix(&[0]).unwrap_or(name))))
+}
+
+/// Puts a file as it was at the cut under the name `copy`, unless another rank has done so.
+fn place(from: &Path, copy: &Path, saved: Option<&Pointers>) -> std::io::Result<()> {
+    let part = copy.with_extension(std::process::id().to_string());
+    match saved.and_then(|saved| saved.content.as_ref()) {
+        Some(content) => std::fs::write(&part, content)?,
+        None if from.exists() => std::fs::copy(from, &part).map(|_| ())?,
+        // A machine that never saw the file: what the program only writes need not be there.
+        None => std::fs::write(&part, [])?,
+    }
+    let file = std::fs::OpenOptions::new().write(true).open(&part)?;
+    file.set_len(saved.map_or(0, |saved| saved.size.max(0) as u64))?;
+    let placed = std::fs::hard_link(&part, copy);
+    std::fs::remove_file(&part)?;
+    placed.or_else(|error| if error.kind() == std::io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
 }

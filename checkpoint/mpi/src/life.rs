@@ -124,6 +124,7 @@ pub unsafe fn init(call: &mut Call) -> usize {
             let mut s = session();
             s.started(given, place);
             s.first_comms();
+            s.fortran = crate::convert::Fortran::find(&s.values, library);
             s.fresh = true;
             if threads {
                 let above = s.values.upper.from_neutral(Domain::ThreadLevel, given.into(), library).unwrap_or(0);

@@ -153,6 +153,9 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
     }
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
+    // What is set on an object goes with it: it does not need it.
+    let own = s.decode(kind, handle).map(|number| (slot(kind) as u8, number));
+    record.needs.retain(|need| Some(*need) != own);
     (record.changed, record.key) = (Some(changed), key);
     s.log_add(record);
 }
@@ -180,7 +183,8 @@ fn change_of(name: &'static str) -> Option<Change> {
     })
 }
 
-fn hash(bytes: &[u8]) -> u64 {
+/// A hash of bytes that is the same in every process.
+pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
@@ -334,11 +338,10 @@ impl Session {
             return;
         }
         self.objects.forget_lower(kind, lower);
-        let changed = (slot(kind) as u8, handle as u64);
-        if self.log.records.values().any(|r| r.changed == Some(changed)) {
-            self.log_remove_where(|r| r.changed == Some(changed) && r.made.is_none());
-        }
         if kind == Kind::Communicator {
+            // Its attributes are deleted already, even where it has to be made again for others.
+            let changed = (slot(kind) as u8, handle as u64);
+            self.log_remove_where(|r| r.changed == Some(changed));
             // Requests may still be under way on it.
             if !self.requests.all().any(|(_, request)| request.comm == handle) {
                 self.forget_comm(handle);
@@ -356,7 +359,12 @@ impl Session {
         if kind == Kind::Communicator && object.record.is_some_and(|n| self.log.records.contains_key(&n)) {
             return;
         }
-        if let Some(record) = object.record {
+        let record = object.record;
+        let changed = (slot(kind) as u8, self.objects.encode(kind, index) as u64);
+        if lasting(kind) {
+            self.log_remove_where(|r| r.changed == Some(changed));
+        }
+        if let Some(record) = record {
             self.log_remove(record);
         }
         self.objects.release(kind, index);
