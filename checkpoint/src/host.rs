@@ -117,8 +117,12 @@ fn checkpoint(program: Program, cuts: Vec<Cut>, images: PathBuf, cpu: Option<Str
 /// Called by the session at the end of a call of the main thread.
 unsafe fn stop(frame: *mut Frame, result: usize) -> usize {
     let events = session().events;
+    // SAFETY: a system call without arguments.
+    let main = unsafe { libc::gettid() == libc::getpid() };
     match work() {
         Work::Nothing => {}
+        Work::Checkpoint(checkpoint) if !main => checkpoint.refused(events),
+        Work::Replay(_) if !main => {}
         Work::Checkpoint(checkpoint) => checkpoint.reached(events, frame, result),
         Work::Replay(replay) => replay.reached(events),
     }
@@ -167,6 +171,19 @@ impl Checkpoint {
         session().next_stop = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
     }
 
+    /// A thread other than the main one has reached a position: the cut is refused, while the main thread goes on.
+    fn refused(&mut self, events: u64) {
+        let rank = session().place.0;
+        while let Some(cut) = self.next().filter(|cut| rank_of(cut, rank) <= events) {
+            phasecast_mpi::refuse();
+            phasecast_mpi::barrier();
+            let reason = Some("a thread that is not the main one has reached it".to_owned());
+            self.reports.push(CutReport { id: cut.id, saved: false, reason, seconds: 0.0, bytes: 0 });
+        }
+        let next = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
+        session().next_stop = next;
+    }
+
     fn save(&mut self, cut: &Cut, frame: *mut Frame, result: usize, refusal: Option<String>) -> Result<u64> {
         let stopped =
             if refusal.is_none() { threads::stop() } else { Err(phasecast_process::Error::Obstacle(String::new())) };
@@ -194,6 +211,9 @@ impl Checkpoint {
         state.brk = (space.brk_start as u64, space.brk as u64);
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
         put("mpi", codec::to_bytes(&phasecast_mpi::State::save()));
+        if signal_pending() {
+            bail!("a signal waits that the program has blocked");
+        }
         put("signals", codec::to_bytes(&signals::save()?));
         put("files", codec::to_bytes(&files::save()?));
         put("threads", codec::to_bytes(&threads));
@@ -230,6 +250,16 @@ impl Checkpoint {
         };
         drop(s);
         write_report(&self.images, rank, &report);
+    }
+}
+
+/// Whether a signal waits for the main thread or the process.
+fn signal_pending() -> bool {
+    // SAFETY: sets of signals of our own.
+    unsafe {
+        let mut pending: libc::sigset_t = std::mem::zeroed();
+        libc::sigpending(&raw mut pending);
+        (1..libc::SIGRTMAX()).any(|signal| libc::sigismember(&raw const pending, signal) == 1)
     }
 }
 
@@ -387,6 +417,7 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     if why != STEP_DONE {
         bail!("the program has left its upper half");
     }
+    phasecast_mpi::allow_stops();
     replay.progress();
     threads::end()?;
     phasecast_mpi::drain(None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;

@@ -7,7 +7,7 @@ use crate::point::empty_status;
 use crate::requests::{Matched, SavedStatus, Stage, What};
 use crate::session::{Session, session};
 use crate::shape::Shape;
-use phasecast_abi::{Abi, Domain, Kind, Status};
+use phasecast_abi::{Abi, Class, Domain, Kind, SendMode, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -106,6 +106,12 @@ unsafe fn deliver_to(
     // SAFETY: filled in by the receive.
     let got = unsafe { read_status(lower, at as usize) };
     let status = Status { source: message.source, tag: message.tag, ..got };
+    let mut result = result;
+    if result != 0 {
+        let comm = s.down_handle(Kind::Communicator, message.comm);
+        let handled = lower!(library, MPI_Comm_call_errhandler(comm, result));
+        result = if handled == 0 { result } else { handled };
+    }
     (s.up_error(result as u32 as usize), status)
 }
 
@@ -249,6 +255,7 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let private = s.private;
     let ignore = library.abi.layout().status_ignore;
     let started = Instant::now();
+    let refusal = refusal.or_else(|| s.synchronous_send());
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
     loop {
@@ -303,6 +310,30 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     }
 }
 
+/// Refuses a cut from a thread that is not the main one, while the others go on: takes part in what the ranks exchange,
+/// and drains nothing.
+pub fn refuse() {
+    let (library, private, size, sent) = {
+        let s = session();
+        (s.library, s.private, s.place.1 as usize, s.traffic.sent.clone())
+    };
+    let ignore = library.abi.layout().status_ignore;
+    let (mut barrier, mut flag) = (0usize, 0i32);
+    lower!(library, MPI_Ibarrier(private, &raw mut barrier));
+    while flag == 0 {
+        lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
+        std::thread::yield_now();
+    }
+    let mut expected = vec![0u64; size];
+    let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
+    lower!(library, MPI_Alltoall(sent.as_ptr(), 1, word, expected.as_mut_ptr(), 1, word, private));
+    let given = [1, session().place.0];
+    let mut worst = given;
+    let pair = library.constant("MPI_2INT").unwrap_or(0);
+    let most = library.constant("MPI_MAXLOC").unwrap_or(0);
+    lower!(library, MPI_Allreduce(given.as_ptr(), worst.as_mut_ptr(), 1, pair, most, private));
+}
+
 /// Waits until all ranks are here.
 pub fn barrier() {
     let s = session();
@@ -329,6 +360,17 @@ fn agree_on_comms(s: &mut Session) {
 }
 
 impl Session {
+    /// Why a cut cannot lie here: a synchronous send must not complete before its receive, but draining it would.
+    fn synchronous_send(&mut self) -> Option<String> {
+        self.test_pending();
+        let synchronous = |index: u16| {
+            let class = self.shapes[usize::from(index)].procedure.class;
+            matches!(class, Class::Send { mode: SendMode::Synchronous, .. })
+        };
+        let open = self.requests.all().any(|(_, r)| r.stage == Stage::Active && synchronous(r.index));
+        open.then(|| "a synchronous send is under way that no receive has matched".into())
+    }
+
     /// Takes in what has come: completes posted receives that have matched, receives what nobody has asked for.
     fn progress(&mut self) -> Result<(), String> {
         self.test_pending();
@@ -436,11 +478,17 @@ impl Session {
 
     /// Finishes what is still under way once all messages are in: sends, collectives, matched messages that are held.
     fn finish_requests(&mut self, started: Instant) -> Result<(), String> {
+        // First: senders of large messages wait for these.
+        let held: Vec<(u32, usize)> =
+            self.requests.messages.iter().filter(|(_, m)| m.taken.is_none()).map(|(&n, m)| (n, m.comm)).collect();
+        for (number, comm) in held {
+            self.take_held(number, comm)?;
+        }
         loop {
             let open: Vec<(u32, What)> = self
                 .requests
                 .all()
-                .filter(|(_, r)| r.stage == Stage::Active && r.what != What::Recv)
+                .filter(|(_, r)| r.stage == Stage::Active && (r.what != What::Recv || r.counted))
                 .map(|(number, r)| (number, r.what))
                 .collect();
             let mut left = None;
@@ -463,11 +511,6 @@ impl Session {
             }
             self.progress()?;
             std::thread::yield_now();
-        }
-        let held: Vec<(u32, usize)> =
-            self.requests.messages.iter().filter(|(_, m)| m.taken.is_none()).map(|(&n, m)| (n, m.comm)).collect();
-        for (number, comm) in held {
-            self.take_held(number, comm)?;
         }
         Ok(())
     }

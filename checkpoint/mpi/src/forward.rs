@@ -219,7 +219,7 @@ impl Session {
                 }
                 at
             }
-            Lane::StatusIn => {
+            Lane::StatusIn | Lane::StatusChanged => {
                 let at = scratch.take(lower.layout().status.size);
                 // SAFETY: the caller's: a status stands there.
                 let status = unsafe { read_status(upper, given) };
@@ -293,7 +293,7 @@ impl Session {
                         }
                     }
                 }
-                Lane::StatusOut if given != upper.layout().status_ignore => {
+                Lane::StatusOut | Lane::StatusChanged if given != upper.layout().status_ignore => {
                     let status = read_status(lower, passed);
                     write_status(upper, given, &status);
                 }

@@ -6,6 +6,7 @@
 //! again under another library.
 
 mod absent;
+mod attributes;
 mod callbacks;
 mod calls;
 mod comms;
@@ -29,8 +30,8 @@ mod upper;
 mod values;
 mod windows;
 
-pub use drain::{barrier, drain};
+pub use drain::{barrier, drain, refuse};
 pub use library::{Library, LibraryError};
 pub use life::{finish_library, prepare, start_library, wtime};
 pub use replay::State;
-pub use session::{Hooks, Session, Stop, dispatch, installed, session};
+pub use session::{Hooks, Session, Stop, allow_stops, dispatch, installed, session};

@@ -105,6 +105,9 @@ impl Session {
         lower!(library, MPI_Comm_dup(own.unwrap_or(0), &raw mut self.private_self));
         let mask = library.abi.layout().handle_mask as usize;
         (self.private, self.private_self) = (self.private & mask, self.private_self & mask);
+        // What goes wrong there is told to the program's own communicator.
+        let told = library.constant("MPI_ERRORS_RETURN").unwrap_or(0);
+        lower!(library, MPI_Comm_set_errhandler(self.private_self, told));
     }
 }
 

@@ -140,7 +140,6 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
     let changed = (slot(kind) as u8, handle as u64);
     let key = match change {
         Change::Whole(what) => hash(what.as_bytes()),
-        Change::Keyed(what) => hash(what.as_bytes()) ^ hash(&(args[at + 1] as u32).to_ne_bytes()),
         Change::Named(what) => {
             // SAFETY: the caller's: a text.
             let name = unsafe { std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char) };
@@ -148,9 +147,6 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
         }
     };
     s.log_remove_where(|record| record.changed == Some(changed) && record.key == key);
-    if name.contains("delete") && kind != Kind::Info || name == "MPI_Attr_delete" {
-        return;
-    }
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
     // What is set on an object goes with it: it does not need it.
@@ -164,8 +160,6 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
 enum Change {
     /// One thing.
     Whole(&'static str),
-    /// The entry of the key that follows the object.
-    Keyed(&'static str),
     /// The entry of the name that follows the object.
     Named(&'static str),
 }
@@ -173,10 +167,9 @@ enum Change {
 fn change_of(name: &'static str) -> Option<Change> {
     let tail = name.strip_prefix("MPI_")?;
     Some(match tail {
-        "Attr_put" | "Attr_delete" => Change::Keyed("attribute"),
         "Info_set" | "Info_delete" => Change::Named("entry"),
         "Type_commit" | "Errhandler_set" => Change::Whole(tail),
-        _ if tail.ends_with("_set_attr") || tail.ends_with("_delete_attr") => Change::Keyed("attribute"),
+        _ if tail.ends_with("_set_attr") => return None,
         _ if tail.starts_with("T_") || tail.starts_with("Status_") || tail.starts_with("Abi_") => return None,
         _ if tail.contains("_set_") => Change::Whole(tail),
         _ => return None,
@@ -339,7 +332,7 @@ impl Session {
         }
         self.objects.forget_lower(kind, lower);
         if kind == Kind::Communicator {
-            // Its attributes are deleted already, even where it has to be made again for others.
+            // What was set on it is gone, even where it has to be made again for others.
             let changed = (slot(kind) as u8, handle as u64);
             self.log_remove_where(|r| r.changed == Some(changed));
             // Requests may still be under way on it.

@@ -1,5 +1,7 @@
 //! The state of a rank's MPI in an image, and making it again: objects from the log in its order, then receives and
 //! persistent requests.
+use crate::attributes::Attribute;
+use crate::callbacks::QUIET;
 use crate::calls::{MOST, by_name_index, call as invoke, lower};
 use crate::comms::Comm;
 use crate::convert::Fortran;
@@ -16,6 +18,7 @@ use crate::upper::Upper;
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What an image holds of a rank's MPI.
 #[derive(Serialize, Deserialize)]
@@ -30,6 +33,7 @@ pub struct State {
     fortran: Fortran,
     traffic: Traffic,
     files: Vec<Pointers>,
+    attributes: Vec<Attribute>,
     /// Events before the cut.
     pub events: u64,
     /// The level of thread support, in neutral form.
@@ -45,7 +49,7 @@ pub struct State {
 impl State {
     /// The state now: the network is drained.
     pub fn save() -> State {
-        let s = session();
+        let mut s = session();
         let clock = life::wtime(s.library) + s.clock_offset;
         let mut procedures: Vec<(u16, String)> =
             s.requests.all().map(|(_, r)| (r.index, crate::calls::name(usize::from(r.index)).to_owned())).collect();
@@ -62,6 +66,7 @@ impl State {
             fortran: s.fortran.clone(),
             traffic: s.traffic.clone(),
             files: s.file_pointers(),
+            attributes: s.attributes(),
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
             clock,
@@ -99,6 +104,7 @@ impl State {
         s.events = self.events;
         s.clock_offset = self.clock - life::wtime(library);
         s.restoring = true;
+        QUIET.store(true, Relaxed);
         let comms = self.comms;
         s.started(level, self.place);
         s.first_comms();
@@ -116,9 +122,11 @@ impl State {
             unsafe { again(&record)? };
         }
         let mut s = session();
-        s.restoring = false;
         s.free_the_dead();
         s.set_file_pointers(&self.files);
+        s.set_attributes(&self.attributes);
+        s.restoring = false;
+        QUIET.store(false, Relaxed);
         if let Some((at, size)) = s.memory.attached {
             lower!(library, MPI_Buffer_attach(at, size));
         }
@@ -157,6 +165,13 @@ unsafe fn again(record: &Record) -> Result<(), String> {
         s.replaying = record.made.map(|(_, kind, number)| (KINDS[usize::from(kind)], number));
         &s.shapes[index]
     };
+    if record.procedure == "MPI_Info_delete" {
+        // The entry may have been set by a call that its deletion has removed from the log.
+        let mut s = session();
+        let (library, info) = (s.library, s.down_handle(Kind::Info, args[0]));
+        drop(s);
+        lower!(library, MPI_Info_set(info, args[1], c"0".as_ptr()));
+    }
     // SAFETY: the caller's.
     let result = unsafe { crate::route::again(index, shape, &args) };
     session().replaying = None;
@@ -192,7 +207,7 @@ impl Session {
     /// Frees all objects below, so that the library is as it was after `MPI_Init`: in the same order on all ranks, the
     /// youngest first. Pending receives are cancelled before.
     pub fn tear_down(&mut self) {
-        self.tearing_down = true;
+        QUIET.store(true, Relaxed);
         let library = self.library;
         let ignore = library.abi.layout().status_ignore;
         let null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
@@ -245,6 +260,7 @@ impl Session {
         let (mut private, mut own) = (self.private, self.private_self);
         lower!(library, MPI_Comm_free(&raw mut private));
         lower!(library, MPI_Comm_free(&raw mut own));
+        QUIET.store(false, Relaxed);
     }
 }
 

@@ -21,6 +21,7 @@ fn route(procedure: &Procedure) -> Route {
         "MPI_Free_mem" => return memory::free,
         "MPI_Win_allocate" | "MPI_Win_allocate_c" => return memory::window,
         "MPI_Win_free" => return memory::free_window,
+        "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => return windows::shared,
         "MPI_Buffer_attach" | "MPI_Buffer_attach_c" | "MPI_Buffer_detach" | "MPI_Buffer_detach_c" => {
             return memory::buffer;
         }

@@ -85,8 +85,6 @@ pub struct Session {
     pub place: (i32, i32),
     /// Several threads may call at once.
     pub multiple: bool,
-    /// Objects are freed for the sake of the next image: the program must not hear of it.
-    pub tearing_down: bool,
     /// Recorded calls are being made again.
     pub restoring: bool,
     /// The object that a recorded call makes again.
@@ -106,6 +104,13 @@ pub struct Traffic {
 
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 static LOCKED: AtomicBool = AtomicBool::new(false);
+/// A thread is with the host because a position was reached; others go on meanwhile.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Lets threads stop again after a replay left its upper half at a position.
+pub fn allow_stops() {
+    STOPPED.store(false, Ordering::Release);
+}
 
 /// Access to the session. With several threads that may call at once it is a lock: it must not be held while a procedure
 /// of the library runs, which may wait, or call back.
@@ -203,7 +208,6 @@ impl Session {
             private_self: 0,
             place: (0, 1),
             multiple: false,
-            tearing_down: false,
             restoring: false,
             replaying: None,
             fortran: crate::convert::Fortran::default(),
@@ -290,9 +294,10 @@ pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
         let moved = std::mem::take(&mut s.fresh) || s.events != before;
         (moved && s.events >= s.next_stop && s.callbacks == 0).then_some(s.hooks.stop)
     };
-    if let Some(stop) = stop {
+    if let Some(stop) = stop.filter(|_| !STOPPED.swap(true, Ordering::Acquire)) {
         // SAFETY: a position was reached in this call, which is complete.
         result = unsafe { stop(frame, result) };
+        STOPPED.store(false, Ordering::Release);
     }
     result
 }

@@ -26,6 +26,8 @@ pub enum Lane {
     StatusIn,
     /// A status is written here.
     StatusOut,
+    /// A status is changed here.
+    StatusChanged,
     /// A text is written here, of at most so many bytes in the program's interface.
     Text(&'static str),
 }
@@ -47,7 +49,7 @@ pub fn shapes(same: bool) -> Vec<Shape> {
         let lanes: Vec<Lane> = procedure.params.iter().map(|p| lane(procedure, p, same)).collect();
         let up = lanes.iter().any(|lane| match lane {
             Lane::HandleAt(_, d) | Lane::Handles(_, d, _) => *d != Direction::In,
-            Lane::NumberAt(_) | Lane::NumbersAt(..) | Lane::StatusOut | Lane::Text(_) => true,
+            Lane::NumberAt(_) | Lane::NumbersAt(..) | Lane::StatusOut | Lane::StatusChanged | Lane::Text(_) => true,
             _ => false,
         });
         Shape { procedure, lanes, up }
@@ -70,6 +72,7 @@ fn lane(procedure: &Procedure, param: &Param, same: bool) -> Lane {
     let value = param.passing == Passing::Value;
     match (param.kind, param.ctype) {
         (Kind::Status, _) if param.passing == Passing::Array => Lane::Same,
+        (Kind::Status, _) if param.direction == Direction::InOut => Lane::StatusChanged,
         (Kind::Status, _) if written => Lane::StatusOut,
         (Kind::Status, _) => Lane::StatusIn,
         (Kind::String, CType::Char) if written => match param.length {

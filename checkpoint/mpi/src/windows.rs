@@ -57,3 +57,18 @@ pub unsafe fn one_sided(call: &mut Call) -> usize {
     }
     result
 }
+
+/// `MPI_Win_allocate_shared`: its memory is the library's, so no image can hold it.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn shared(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    let result = unsafe { forward(call) };
+    if result as i32 == 0 {
+        let mut s = session();
+        s.unsaveable.push("the program has memory that MPI shares between ranks (MPI_Win_allocate_shared)".into());
+        s.event();
+    }
+    result
+}

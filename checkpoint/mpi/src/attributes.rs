@@ -1,0 +1,87 @@
+//! Attributes at a cut: asked for then, and set again at a restart. The program's copy functions ran when a communicator
+//! was duplicated, so they must not run again when it is made again.
+use crate::calls::lower;
+use crate::session::Session;
+use phasecast_abi::Kind;
+use serde::{Deserialize, Serialize};
+
+/// An attribute of an object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Slot of the kind of the object.
+    kind: u8,
+    /// The program's handle of it.
+    object: u64,
+    /// Number of the key.
+    key: u32,
+    /// The value.
+    value: usize,
+}
+
+/// Kinds of objects that have attributes, with the word in the names of their procedures.
+const KINDS: [(Kind, &str); 3] = [(Kind::Communicator, "Comm"), (Kind::Datatype, "Type"), (Kind::Window, "Win")];
+
+impl Session {
+    /// All attributes that the program has set.
+    pub fn attributes(&mut self) -> Vec<Attribute> {
+        let mut found = Vec::new();
+        let library = self.library;
+        for (kind, word) in KINDS {
+            let keys = self.keys_of(word);
+            let mut handles: Vec<usize> = self
+                .objects
+                .all()
+                .filter(|(of, _, object)| *of == kind && object.references > 0)
+                .map(|(_, number, _)| self.objects.encode(kind, number))
+                .collect();
+            if kind == Kind::Communicator {
+                handles
+                    .extend(["MPI_COMM_WORLD", "MPI_COMM_SELF"].into_iter().filter_map(|name| self.values.above(name)));
+            }
+            for &(key, below) in &keys {
+                for &object in &handles {
+                    let lower = self.down_handle(kind, object);
+                    let (mut value, mut flag) = (0usize, 0i32);
+                    let (value_at, flag_at) = (&raw mut value, &raw mut flag);
+                    match kind {
+                        Kind::Communicator => lower!(library, MPI_Comm_get_attr(lower, below, value_at, flag_at)),
+                        Kind::Datatype => lower!(library, MPI_Type_get_attr(lower, below, value_at, flag_at)),
+                        _ => lower!(library, MPI_Win_get_attr(lower, below, value_at, flag_at)),
+                    };
+                    if flag != 0 {
+                        let slot = crate::objects::slot(kind) as u8;
+                        found.push(Attribute { kind: slot, object: object as u64, key, value });
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Keys for one kind of objects: number and the library's form.
+    fn keys_of(&self, word: &str) -> Vec<(u32, usize)> {
+        let names = [format!("MPI_{word}_create_keyval"), "MPI_Keyval_create".to_owned()];
+        let of_kind = |record: Option<u64>| {
+            let procedure = record.and_then(|n| self.log.records.get(&n)).map(|r| r.procedure.as_str());
+            procedure.is_some_and(|p| p == names[0] || (word == "Comm" && p == names[1]))
+        };
+        let keys = self.objects.all().filter(|(kind, ..)| *kind == Kind::Keyval);
+        keys.filter(|(.., o)| o.references > 0 && of_kind(o.record)).map(|(_, n, o)| (n, o.lower)).collect()
+    }
+
+    /// Sets attributes again.
+    pub fn set_attributes(&mut self, attributes: &[Attribute]) {
+        let library = self.library;
+        for attribute in attributes {
+            let kind = crate::objects::KINDS[usize::from(attribute.kind)];
+            let object = self.down_handle(kind, attribute.object as usize);
+            let Some(key) = self.objects.get(Kind::Keyval, attribute.key).map(|o| o.lower) else { continue };
+            let value = attribute.value;
+            match kind {
+                Kind::Communicator => lower!(library, MPI_Comm_set_attr(object, key, value)),
+                Kind::Datatype => lower!(library, MPI_Type_set_attr(object, key, value)),
+                _ => lower!(library, MPI_Win_set_attr(object, key, value)),
+            };
+        }
+    }
+}
