@@ -26,7 +26,7 @@ const MEASURE_S: (f64, f64, f64) = (0.05, 0.3, 0.003);
 /// The most images for phases that repeat, and for one-offs, where the user does not say.
 const MOST: (usize, usize) = (6, 6);
 /// What a further image must gain in error, as a share of the run.
-const IMAGE_WORTH: f64 = 0.0005;
+const IMAGE_WORTH: f64 = 0.002;
 /// Error of a phase that is not measured but scaled, as a share of its time.
 const SCALED: f64 = 0.15;
 /// What measuring a share of the run may cost in error.
@@ -187,7 +187,12 @@ pub fn objection(analysis: &Analysis, profile: &Profile, windows: &[Window]) -> 
         return Some(analysis.verdict.reason.clone());
     }
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    let repeating: f64 = analysis.phases.iter().filter(|p| p.relevant && p.weight > 1).map(|p| p.share).sum();
+    let repeating: f64 = analysis
+        .phases
+        .iter()
+        .filter(|p| p.relevant && p.weight > 1)
+        .map(|p| p.share)
+        .fold(0.0, |sum, share| sum + share);
     let round = windows.iter().filter(|w| !w.one_off).map(|w| profile.time(w.run())).sum::<f64>() / profile.total;
     if windows.iter().all(|w| w.one_off) || repeating < PAYS.0 {
         return Some(format!("what repeats in this program is {} of its run", percent(repeating)));

@@ -19,6 +19,8 @@ use std::time::Instant;
 const CONFIDENCE: f64 = 0.95;
 /// The budget where none is given: seconds, and a share of the base run.
 const BUDGET: (f64, f64) = (2.0, 0.02);
+/// The fewest windows that are measured, whatever they cost.
+const FEWEST: usize = 2;
 /// Rounds of one launch: between launches it is seen whether they were enough.
 const ROUNDS: usize = 5;
 /// What a restart takes beside reading its bytes, and how many bytes are read in a second, before it is known better.
@@ -222,7 +224,7 @@ impl Costs<'_> {
         restart_s + seen.pace() * self.profile.time(window.run())
     }
 
-    /// The windows of the next launch, in order: one round at least of the first launch; then one-offs, the longest
+    /// The windows of the next launch, in order: a round, or what there is time for of it; then one-offs, the longest
     /// first, and further rounds (if they are wanted), as far as time is left for them.
     fn schedule(&self, seen: &Seen, left: f64, more: bool) -> Vec<Window> {
         let round: Vec<Window> = self.windows.iter().filter(|w| !w.one_off).copied().collect();
@@ -233,8 +235,11 @@ impl Costs<'_> {
         let mut windows = Vec::new();
         let mut rounds = 0;
         if !seen.round {
-            windows.extend(&round);
-            left -= round_s;
+            // Where restarts are dear (large images), a spread part of the round must do.
+            let room = (left / round_s.max(1e-9) * round.len() as f64).max(0.0) as usize;
+            let part = room.clamp(FEWEST.min(round.len()), round.len());
+            windows.extend((0..part).map(|at| round[at * round.len() / part]));
+            left -= round_s * part as f64 / round.len().max(1) as f64;
             rounds = 1;
         }
         if !seen.one_offs {
