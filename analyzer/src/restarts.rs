@@ -147,9 +147,9 @@ fn group(first: usize, length: usize, mut list: Vec<&Restart>) -> Group {
 /// last event.
 fn trim(list: &mut [(usize, Sample)], edge: &Edge, pace: f64) {
     if let Some((_, first)) = list.first_mut() {
-        let without = |time: f64| (time - edge.init_base.seconds()).max(0.0);
-        first.base = without(first.base);
-        first.again = first.again.map(without);
+        let init = edge.init_base.seconds();
+        first.base = (first.base - init).max(0.0);
+        first.again = first.again.map(|time| (time - init).max(0.0));
     }
     if let Some((_, last)) = list.last_mut() {
         last.target = last.target.map(|time| time + pace * edge.tail_base.seconds());

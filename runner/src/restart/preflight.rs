@@ -202,7 +202,7 @@ fn memory(needs: &Needs, ranks: u32, elsewhere: bool) -> Check {
 
 fn disk() -> Check {
     let about = nix::sys::statvfs::statvfs(".");
-    let free = about.map_or(0, |about| about.blocks_available() as u64 * about.fragment_size() as u64);
+    let free = about.map_or(0, |about| about.blocks_available() * about.fragment_size());
     let probe = tempfile::Builder::new().prefix(".phasecast-").tempfile_in(".");
     let reason = match &probe {
         Ok(_) => format!("{} are free in the working folder, {} are needed", bytes(free), bytes(SCRATCH)),

@@ -52,7 +52,7 @@ impl Baseline {
     /// The best that moves to most machines: v3 where this processor has it, else v2.
     pub fn usual(flags: &[String]) -> Baseline {
         let has = |name: &&str| flags.iter().any(|flag| flag == name);
-        if V2.iter().chain(&V3).all(|name| has(&name)) { Baseline::V3 } else { Baseline::V2 }
+        if V2.iter().chain(&V3).all(has) { Baseline::V3 } else { Baseline::V2 }
     }
 
     /// The features that a target must have; `flags` are those of this processor.

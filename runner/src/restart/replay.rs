@@ -318,6 +318,6 @@ mod tests {
         );
         assert_eq!(diagnosis(&[1, 1], &steps), "all ranks stand in restart 2 of 2 (cut 3)");
         assert!(diagnosis(&[2, 2], &steps).contains("not ended"));
-        assert!(diagnosis(&vec![0; 20], &steps).starts_with("all ranks"));
+        assert!(diagnosis(&[0; 20], &steps).starts_with("all ranks"));
     }
 }
