@@ -31,7 +31,6 @@ struct Replay {
     out: PathBuf,
     step: Step,
     report: ReplayReport,
-    init_done: bool,
 }
 
 struct Place(UnsafeCell<Work>);
@@ -366,7 +365,7 @@ fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Instant) -> Resu
         steps: Vec::new(),
     };
     let step = Step { cut: first.cut, watch: Vec::new() };
-    *work() = Work::Replay(Replay { out, step, report, init_done: true });
+    *work() = Work::Replay(Replay { out, step, report });
     for step in steps {
         one_step(&images, rank, level, step)?;
     }
@@ -395,11 +394,11 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     std::fs::create_dir_all(&shared)?;
     files::restore(&file_state, &scratch)?;
     signals::restore(&signal_state);
-    let _ = replay.init_done;
-    let watch = step.watch.get(rank as usize).and_then(|list| list.first()).copied();
+    let watch: Vec<u64> = step.watch.get(rank as usize).cloned().unwrap_or_default();
+    let events = mpi.events;
     let frame = state.frame as *mut Frame;
     mpi.restore(level, &shared).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
-    session().next_stop = watch.unwrap_or(u64::MAX);
+    session().next_stop = watch.iter().copied().find(|&at| at > events).unwrap_or(u64::MAX);
     replay.step = step;
     // SAFETY: the memory of the image is in place, its threads are those that were saved with it.
     unsafe {
@@ -411,11 +410,16 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     signals::unblock(&signal_state);
     let start_ns = now_ns();
     let cut = replay.step.cut;
-    replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: Vec::new(), finished: false });
-    // SAFETY: the memory of the image is in place, with the frame in it; this is the main thread.
-    let why = unsafe { gate::resume(frame, result as usize) };
-    if why != STEP_DONE {
-        bail!("the program has left its upper half");
+    // A rank may have no event in what is measured: it is there already.
+    let there: Vec<u64> = watch.iter().take_while(|&&at| at <= events).map(|_| start_ns).collect();
+    let finished = !watch.is_empty() && there.len() == watch.len();
+    replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: there, finished });
+    if !finished {
+        // SAFETY: the memory of the image is in place, with the frame in it; this is the main thread.
+        let why = unsafe { gate::resume(frame, result as usize) };
+        if why != STEP_DONE {
+            bail!("the program has left its upper half");
+        }
     }
     phasecast_mpi::allow_stops();
     replay.progress();

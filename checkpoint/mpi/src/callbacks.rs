@@ -9,7 +9,7 @@ use phasecast_process::gate::call_upper;
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 thread_local! {
     /// The thread pointer that the calling thread has in the upper half.
@@ -72,20 +72,36 @@ unsafe extern "C" fn operation_entry() {
     naked_asm!("mov r8, r10", "jmp {call}", call = sym operation)
 }
 
+/// An operation of the program.
+struct Operation {
+    function: usize,
+    /// Number of its object, once it is made.
+    number: AtomicU32,
+}
+
 /// # Safety
-/// Called by the library with the function of the program in `function`.
-unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datatype: usize, function: usize) {
+/// Called by the library with the address of an [`Operation`].
+unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datatype: usize, which: usize) {
+    // SAFETY: leaked by `create_operation`.
+    let operation = unsafe { &*(which as *const Operation) };
     let mut above = 0usize;
     {
         let mut s = session();
         // SAFETY: the library's: the datatype.
         let below = unsafe { read_handle(datatype, s.values.lower.layout().handle_bytes) };
         let handle = s.callback_handle(Kind::Datatype, below);
+        let (at, bytes) = (&raw mut above as usize, s.values.upper.layout().handle_bytes);
         // SAFETY: there is room.
-        unsafe { write_handle(&raw mut above as usize, s.values.upper.layout().handle_bytes, handle) };
+        unsafe {
+            if s.objects.is_marked(Kind::Operation, operation.number.load(Relaxed)) {
+                write_handle(at, 4, crate::convert::number_of(&s, Kind::Datatype, handle) as u32 as usize);
+            } else {
+                write_handle(at, bytes, handle);
+            }
+        }
     }
     // SAFETY: the program's operation with what the standard says.
-    unsafe { upper(function, [input, output, length, &raw mut above as usize, 0, 0]) };
+    unsafe { upper(operation.function, [input, output, length, &raw mut above as usize, 0, 0]) };
 }
 
 /// `MPI_Op_create`.
@@ -93,9 +109,18 @@ unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datat
 /// # Safety
 /// As for [`forward_with`].
 pub unsafe fn create_operation(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
-    let entry = thunk(args[0], operation_entry);
+    let operation = Operation { function: args[0], number: AtomicU32::new(u32::MAX) };
+    let operation: &'static Operation = Box::leak(Box::new(operation));
+    let entry = thunk(std::ptr::from_ref(operation) as usize, operation_entry);
     // SAFETY: the caller's.
-    unsafe { forward_with(index, shape, args, |below| below[0] = entry) }
+    let result = unsafe { forward_with(index, shape, args, |below| below[0] = entry) };
+    if result as i32 == 0 {
+        let s = session();
+        // SAFETY: the caller's: the new handle.
+        let handle = unsafe { read_handle(args[2], handle_bytes(s.values.upper, Kind::Operation)) };
+        operation.number.store(s.decode(Kind::Operation, handle).unwrap_or(u32::MAX), Relaxed);
+    }
+    result
 }
 
 /// An error handler is called: its number goes into the third argument.

@@ -1,7 +1,7 @@
 //! Between C and Fortran: handles by the numbers that Fortran has for them, and statuses.
 use crate::calls::{call as invoke, index};
 use crate::library::Library;
-use crate::session::{Call, session};
+use crate::session::{Call, Session, session};
 use crate::values::Values;
 use phasecast_abi::{Abi, Kind, Return};
 use serde::{Deserialize, Serialize};
@@ -62,11 +62,15 @@ pub unsafe fn to_fortran(call: &mut Call) -> usize {
     let s = session();
     let kind = s.shapes[call.index].procedure.params[0].kind;
     let handle = call.arg(0);
-    let number = match s.decode(kind, handle) {
+    number_of(&s, kind, handle) as u32 as usize
+}
+
+/// The Fortran handle of an object with this handle of the program.
+pub fn number_of(s: &Session, kind: Kind, handle: usize) -> i32 {
+    match s.decode(kind, handle) {
         Some(number) => s.objects.fortran(kind, number),
         None => s.fortran.number(kind, handle).unwrap_or(handle as i32),
-    };
-    number as u32 as usize
+    }
 }
 
 /// `MPI_X_f2c` and `MPI_X_fromint`.

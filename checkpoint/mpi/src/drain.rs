@@ -7,7 +7,7 @@ use crate::point::empty_status;
 use crate::requests::{Matched, SavedStatus, Stage, What};
 use crate::session::{Session, session};
 use crate::shape::Shape;
-use phasecast_abi::{Abi, Class, Domain, Kind, SendMode, Status};
+use phasecast_abi::{Abi, Domain, Kind, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -255,7 +255,6 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let private = s.private;
     let ignore = library.abi.layout().status_ignore;
     let started = Instant::now();
-    let refusal = refusal.or_else(|| s.synchronous_send());
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
     loop {
@@ -360,17 +359,6 @@ fn agree_on_comms(s: &mut Session) {
 }
 
 impl Session {
-    /// Why a cut cannot lie here: a synchronous send must not complete before its receive, but draining it would.
-    fn synchronous_send(&mut self) -> Option<String> {
-        self.test_pending();
-        let synchronous = |index: u16| {
-            let class = self.shapes[usize::from(index)].procedure.class;
-            matches!(class, Class::Send { mode: SendMode::Synchronous, .. })
-        };
-        let open = self.requests.all().any(|(_, r)| r.stage == Stage::Active && synchronous(r.index));
-        open.then(|| "a synchronous send is under way that no receive has matched".into())
-    }
-
     /// Takes in what has come: completes posted receives that have matched, receives what nobody has asked for.
     fn progress(&mut self) -> Result<(), String> {
         self.test_pending();

@@ -367,7 +367,7 @@ pub fn arguments(call: &Call, count: usize) -> [usize; MOST] {
 /// # Safety
 /// A call of the gate, of a procedure without a treatment of its own.
 pub unsafe fn forward(call: &mut Call) -> usize {
-    let shape = &session().shapes[call.index];
+    let shape = session().shape(call.index);
     let args = arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
     unsafe { forward_args(call.index, shape, &args) }

@@ -146,7 +146,10 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
             hash(what.as_bytes()) ^ hash(name.to_bytes())
         }
     };
-    s.log_remove_where(|record| record.changed == Some(changed) && record.key == key);
+    // Entries of an info stay as they came: it may have been duplicated in between.
+    if kind != Kind::Info {
+        s.log_remove_where(|record| record.changed == Some(changed) && record.key == key);
+    }
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
     // What is set on an object goes with it: it does not need it.
@@ -169,7 +172,7 @@ fn change_of(name: &'static str) -> Option<Change> {
     Some(match tail {
         "Info_set" | "Info_delete" => Change::Named("entry"),
         "Type_commit" | "Errhandler_set" => Change::Whole(tail),
-        _ if tail.ends_with("_set_attr") => return None,
+        _ if tail.ends_with("_set_attr") || tail == "File_set_size" => return None,
         _ if tail.starts_with("T_") || tail.starts_with("Status_") || tail.starts_with("Abi_") => return None,
         _ if tail.contains("_set_") => Change::Whole(tail),
         _ => return None,

@@ -128,15 +128,27 @@ impl Objects {
 
     fn fill(&mut self, kind: Kind, index: u32) {
         let in_memory = self.abi() == Abi::OpenMpi || (kind == Kind::File && self.abi() == Abi::Mpich);
-        if !in_memory || kind == Kind::Keyval || index < self.filled[slot(kind)] {
+        let again = index < self.filled[slot(kind)] && kind != Kind::Operation;
+        if !in_memory || kind == Kind::Keyval || again {
             return;
         }
-        self.filled[slot(kind)] = index + 1;
+        self.filled[slot(kind)] = self.filled[slot(kind)].max(index + 1);
         let at = (ARENA + slot(kind) * ARENA_STEP + index as usize * OBJECT) as *mut u32;
         for word in 0..OBJECT / 4 {
             // SAFETY: the arena is mapped by the session before the first object is made, and holds so many objects.
             unsafe { at.add(word).write((FORTRAN + index as usize) as u32) };
         }
+    }
+
+    /// Whether the program's library has written into the memory of an object. Open MPI's Fortran interface marks
+    /// operations so whose function is called with Fortran's handles.
+    pub fn is_marked(&self, kind: Kind, index: u32) -> bool {
+        if self.abi() != Abi::OpenMpi || index >= self.filled[slot(kind)] {
+            return false;
+        }
+        let at = (ARENA + slot(kind) * ARENA_STEP + index as usize * OBJECT) as *const u32;
+        // SAFETY: the memory of an object that was filled.
+        (0..OBJECT / 4).any(|word| unsafe { at.add(word).read() } != (FORTRAN + index as usize) as u32)
     }
 
     /// The object.

@@ -427,8 +427,12 @@ unsafe fn from_nobody(
                     let status = read_status(lower, below[i]);
                     write_status(s.values.upper, args[i], &status);
                 }
-            } else {
-                s.up_arg(shape, args, below, i);
+            } else if let Some((_, number)) = s.up_arg(shape, args, below, i) {
+                let index = crate::calls::index(shape.procedure.name);
+                s.put_receive(number, index, *args, 0, Stage::Active);
+                if let Some(request) = s.requests.get_mut(number) {
+                    request.counts = false;
+                }
             }
         }
     }

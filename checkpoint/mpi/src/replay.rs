@@ -165,13 +165,6 @@ unsafe fn again(record: &Record) -> Result<(), String> {
         s.replaying = record.made.map(|(_, kind, number)| (KINDS[usize::from(kind)], number));
         &s.shapes[index]
     };
-    if record.procedure == "MPI_Info_delete" {
-        // The entry may have been set by a call that its deletion has removed from the log.
-        let mut s = session();
-        let (library, info) = (s.library, s.down_handle(Kind::Info, args[0]));
-        drop(s);
-        lower!(library, MPI_Info_set(info, args[1], c"0".as_ptr()));
-    }
     // SAFETY: the caller's.
     let result = unsafe { crate::route::again(index, shape, &args) };
     session().replaying = None;

@@ -130,7 +130,7 @@ fn maker(procedure: &Procedure) -> Option<Maker> {
 /// # Safety
 /// A call of the gate.
 unsafe fn make(call: &mut Call) -> usize {
-    let shape = &session().shapes[call.index];
+    let shape = session().shape(call.index);
     let args = forward::arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
     unsafe { again(call.index, shape, &args) }

@@ -214,6 +214,11 @@ impl Session {
         }
     }
 
+    /// How the arguments of a procedure are treated. (A reference to a field would keep the access for as long.)
+    pub fn shape(&self, index: usize) -> &'static Shape {
+        &self.shapes[index]
+    }
+
     /// What is known of a communicator of the program.
     #[inline(always)]
     pub fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
