@@ -1,4 +1,5 @@
 // Errors that return, with the text and the class of each, and codes of the program's own.
+// refuses: error classes
 #include "state.h"
 
 int main(void) {

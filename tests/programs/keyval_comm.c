@@ -1,4 +1,5 @@
 // Attributes of communicators: their copy and delete callbacks, across copies and frees.
+// refuses: key was freed
 #include "state.h"
 
 static int copied, deleted;

@@ -1,7 +1,8 @@
 //! Attributes at a cut: asked for then, and set again at a restart. The program's copy functions ran when a communicator
 //! was duplicated, so they must not run again when it is made again.
 use crate::calls::lower;
-use crate::session::Session;
+use crate::forward::{forward, handle_bytes, read_handle};
+use crate::session::{Call, Session, session};
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -83,5 +84,40 @@ impl Session {
                 _ => lower!(library, MPI_Win_set_attr(object, key, value)),
             };
         }
+    }
+}
+
+/// Frees an attribute key. Attributes that are set with it stay, but nobody can ask for them any more: a cut cannot lie
+/// where there are such.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn free_key(call: &mut Call) -> usize {
+    let mut s = session();
+    // SAFETY: the caller's: the key.
+    let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, Kind::Keyval)) };
+    let key = s.decode(Kind::Keyval, handle);
+    let left: Vec<(u8, u64)> =
+        s.attributes().into_iter().filter(|a| Some(a.key) == key).map(|a| (a.kind, a.object)).collect();
+    s.keyless.extend(left);
+    drop(s);
+    // SAFETY: the caller's.
+    unsafe { forward(call) }
+}
+
+impl Session {
+    /// Why a cut cannot lie here: an object has an attribute whose key was freed.
+    pub fn attribute_obstacle(&mut self) -> Option<String> {
+        let mut left = std::mem::take(&mut self.keyless);
+        left.retain(|&(slot, object)| {
+            let kind = crate::objects::KINDS[usize::from(slot)];
+            let object = object as usize;
+            match self.decode(kind, object) {
+                Some(number) => self.objects.get(kind, number).is_some_and(|o| o.references > 0),
+                None => true,
+            }
+        });
+        self.keyless = left;
+        (!self.keyless.is_empty()).then(|| "an attribute is set whose key was freed".into())
     }
 }

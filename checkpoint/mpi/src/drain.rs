@@ -127,7 +127,7 @@ fn buffer_of(shape: &Shape, args: &[usize; MOST]) -> (usize, usize, usize) {
 ///
 /// # Safety
 /// `args` are those of the procedure.
-pub unsafe fn receive_now(index: usize, shape: &'static Shape, args: &[usize; MOST], message: Message) -> usize {
+pub unsafe fn receive_now(shape: &'static Shape, args: &[usize; MOST], message: Message) -> usize {
     let p = shape.procedure;
     let mut request = 0usize;
     let dest = p.param_index(Kind::Dest);
@@ -149,8 +149,10 @@ pub unsafe fn receive_now(index: usize, shape: &'static Shape, args: &[usize; MO
         // SAFETY: the caller's.
         unsafe { write_status(s.values.upper, args[at], &status) };
     }
-    let _ = index;
     let comm = message.comm;
+    if result as i32 != 0 {
+        return result;
+    }
     if let Some(dest) = dest
         && let Some(world) = s.world_rank(comm, args[dest] as i32)
     {
@@ -236,7 +238,9 @@ pub unsafe fn receive_matched(
         // SAFETY: the caller's.
         unsafe { write_status(s.values.upper, args[at], &status) };
     }
-    s.event();
+    if result as i32 == 0 {
+        s.event();
+    }
     result
 }
 
@@ -292,7 +296,10 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     if reason.is_none() {
         reason = s.finish_requests(started).err();
     }
-    reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.unsaveable.first().cloned());
+    reason = reason
+        .or_else(|| s.one_sided.obstacle())
+        .or_else(|| s.attribute_obstacle())
+        .or_else(|| s.unsaveable.first().cloned());
     let mine = i32::from(reason.is_some());
     let mut worst = [mine, rank];
     let pair = library.constant("MPI_2INT").unwrap_or(0);

@@ -104,7 +104,7 @@ pub unsafe fn recv(call: &mut Call) -> usize {
     {
         drop(s);
         // SAFETY: the caller's.
-        return unsafe { drain::receive_now(call.index, shape, &args, message) };
+        return unsafe { drain::receive_now(shape, &args, message) };
     }
     drop(s);
     // SAFETY: the caller's.

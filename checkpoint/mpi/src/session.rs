@@ -73,6 +73,8 @@ pub struct Session {
     pub finalized: bool,
     /// Why this rank cannot be saved now, if there is a reason that lasts.
     pub unsaveable: Vec<String>,
+    /// Objects with attributes whose key was freed: slot of the kind, the program's handle.
+    pub keyless: Vec<(u8, u64)>,
     /// One-sided communication that is under way.
     pub one_sided: crate::windows::OneSided,
     /// A folder for copies of files that an image has open for writing.
@@ -202,6 +204,7 @@ impl Session {
             thread_level: None,
             finalized: false,
             unsaveable: Vec::new(),
+            keyless: Vec::new(),
             one_sided: crate::windows::OneSided::default(),
             scratch: None,
             private: 0,

@@ -206,6 +206,10 @@ fn duplicate(from: &Text, to: &Text, draft: &mut Text, most: usize) -> isize {
             syscall!(libc::SYS_close, source);
             return target;
         }
+        let mut stat: libc::stat = std::mem::zeroed();
+        if !failed(syscall!(libc::SYS_fstat, source, &raw mut stat)) {
+            syscall!(libc::SYS_fchmod, target, stat.st_mode & 0o777 | 0o600);
+        }
         let mut left = most;
         let result = loop {
             let count = syscall!(libc::SYS_sendfile, target, source, 0, left.min(1 << 30));
