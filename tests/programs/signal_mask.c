@@ -1,4 +1,5 @@
 // Signals that are blocked, and one that waits behind the mask.
+// refuses: signal
 #include "state.h"
 #include <signal.h>
 

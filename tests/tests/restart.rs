@@ -138,9 +138,8 @@ fn images_of_one_mpi_are_restarted_under_both() {
             let (low, high) = (prediction[interval][0].as_f64(), prediction[interval][1].as_f64());
             assert!(low <= Some(number("pet_s")) && Some(number("pet_s")) <= high, "{prediction}");
         }
-        let weights = |of: &Value| {
-            of["phases"].as_array().map(|p| p.iter().map(|p| p["weight"].as_u64()).collect::<Vec<_>>())
-        };
+        let weights =
+            |of: &Value| of["phases"].as_array().map(|p| p.iter().map(|p| p["weight"].as_u64()).collect::<Vec<_>>());
         assert_eq!(weights(&prediction), weights(&signed));
         place.assert_clean();
     }

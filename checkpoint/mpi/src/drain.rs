@@ -455,6 +455,9 @@ impl Session {
                 self.traffic.received[world] += 1;
             }
             SavedStatus::from(status)
+        } else if what == What::Other {
+            // SAFETY: as above.
+            SavedStatus::from(unsafe { read_status(library.abi, at as usize) })
         } else {
             empty_status()
         };

@@ -86,16 +86,20 @@ impl Session {
 
     /// The program's form of a handle of the library; a new object if it is not known yet.
     pub fn up_handle(&mut self, kind: Kind, handle: usize) -> (usize, Option<u32>) {
-        if let Some((_, number)) = self.replaying.take_if(|(wanted, _)| *wanted == kind) {
+        if kind != Kind::Keyval
+            && let Some(above) = self.values.handle_up(kind, handle)
+        {
+            return (above, None);
+        }
+        if self.replaying.last().is_some_and(|(wanted, _)| *wanted == kind)
+            && let Some((_, number)) = self.replaying.pop()
+        {
             self.objects.set_lower(kind, number, handle);
             return (self.objects.encode(kind, number), None);
         }
         if kind == Kind::Keyval {
             let index = self.objects.add(kind, handle);
             return (self.objects.encode(kind, index), Some(index));
-        }
-        if let Some(above) = self.values.handle_up(kind, handle) {
-            return (above, None);
         }
         if kind != Kind::Message
             && let Some(index) = self.objects.by_lower(kind, handle)
@@ -241,7 +245,7 @@ impl Session {
     /// The call has succeeded with `below` in place of `args`.
     pub unsafe fn up_arg(
         &mut self,
-        shape: &Shape,
+        shape: &'static Shape,
         args: &[usize; MOST],
         below: &[usize; MOST],
         i: usize,
@@ -272,9 +276,14 @@ impl Session {
                 Lane::Handles(kind, direction, length) if direction != Direction::In => {
                     let length = self.length(shape, args, length);
                     let (above, under) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
+                    let mut made = Vec::new();
                     for i in 0..length {
-                        let (handle, _) = self.up_handle(kind, read_handle(passed + i * under, under));
+                        let (handle, new) = self.up_handle(kind, read_handle(passed + i * under, under));
+                        made.extend(new.map(|number| (kind, number)));
                         write_handle(given + i * above, above, handle);
+                    }
+                    if !made.is_empty() {
+                        crate::log::made_several(self, shape, args, &made);
                     }
                 }
                 Lane::NumberAt(domain) => {

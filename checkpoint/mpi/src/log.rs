@@ -32,6 +32,8 @@ pub struct Record {
     pub arguments: Vec<Argument>,
     /// The object that it made: argument, slot of its kind, number.
     pub made: Option<(u8, u8, u32)>,
+    /// Objects that it made besides, in arrays: slots of their kinds, numbers.
+    pub also: Vec<(u8, u32)>,
     /// The program's handle of the object that it changed, with the slot of its kind.
     pub changed: Option<(u8, u64)>,
     /// What it changed of the object: a later change of the same replaces it.
@@ -76,6 +78,23 @@ pub unsafe fn made(s: &mut Session, shape: &'static Shape, args: &[usize; MOST],
     let number = s.log_add(record);
     if let Some(object) = s.objects.get_mut(kind, new) {
         object.record = Some(number);
+    }
+}
+
+/// Takes note of objects that a call has made in an array.
+///
+/// # Safety
+/// As for [`made`].
+pub unsafe fn made_several(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], new: &[(Kind, u32)]) {
+    // SAFETY: the caller's.
+    let mut record = unsafe { record(s, shape, args) };
+    record.also = new.iter().map(|&(kind, number)| (slot(kind) as u8, number)).collect();
+    let record = s.log_add(record);
+    for &(kind, number) in new {
+        if let Some(object) = s.objects.get_mut(kind, number) {
+            // The record makes all of them: none goes before the others.
+            (object.record, object.users) = (Some(record), object.users + 1);
+        }
     }
 }
 
@@ -202,7 +221,16 @@ unsafe fn record(s: &mut Session, shape: &'static Shape, args: &[usize; MOST]) -
         // SAFETY: the caller's.
         arguments.push(unsafe { argument(s, shape, args, i, &mut needs) });
     }
-    Record { procedure: shape.procedure.name.to_owned(), arguments, made: None, changed: None, key: 0, needs, comm: 0 }
+    Record {
+        procedure: shape.procedure.name.to_owned(),
+        arguments,
+        made: None,
+        also: Vec::new(),
+        changed: None,
+        key: 0,
+        needs,
+        comm: 0,
+    }
 }
 
 /// # Safety

@@ -413,7 +413,7 @@ impl Session {
 /// As for [`matched`].
 unsafe fn from_nobody(
     s: &mut Session,
-    shape: &Shape,
+    shape: &'static Shape,
     args: &[usize; MOST],
     below: &[usize; MOST],
     places: &Places,

@@ -34,6 +34,7 @@ pub struct State {
     traffic: Traffic,
     files: Vec<Pointers>,
     attributes: Vec<Attribute>,
+    fenced: std::collections::BTreeSet<usize>,
     /// Events before the cut.
     pub events: u64,
     /// The level of thread support, in neutral form.
@@ -67,6 +68,7 @@ impl State {
             traffic: s.traffic.clone(),
             files: s.file_pointers(),
             attributes: s.attributes(),
+            fenced: s.one_sided.fenced.clone(),
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
             clock,
@@ -122,9 +124,10 @@ impl State {
             unsafe { again(&record)? };
         }
         let mut s = session();
-        s.free_the_dead();
         s.set_file_pointers(&self.files);
         s.set_attributes(&self.attributes);
+        s.one_sided.fenced = self.fenced;
+        s.fence_again();
         s.restoring = false;
         QUIET.store(false, Relaxed);
         if let Some((at, size)) = s.memory.attached {
@@ -132,7 +135,9 @@ impl State {
         }
         drop(s);
         // SAFETY: the requests' arguments are the program's, whose memory is in place.
-        unsafe { requests() }
+        unsafe { requests()? };
+        session().free_the_dead();
+        Ok(())
     }
 }
 
@@ -162,12 +167,14 @@ unsafe fn again(record: &Record) -> Result<(), String> {
     }
     let shape = {
         let mut s = session();
-        s.replaying = record.made.map(|(_, kind, number)| (KINDS[usize::from(kind)], number));
+        let all = record.made.map(|(_, kind, number)| (kind, number)).into_iter().chain(record.also.iter().copied());
+        s.replaying = all.map(|(kind, number)| (KINDS[usize::from(kind)], number)).collect();
+        s.replaying.reverse();
         &s.shapes[index]
     };
     // SAFETY: the caller's.
     let result = unsafe { crate::route::again(index, shape, &args) };
-    session().replaying = None;
+    session().replaying.clear();
     if result as i32 != 0 {
         return Err(format!("{} cannot be made again: error {}", record.procedure, result as i32));
     }

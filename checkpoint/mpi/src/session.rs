@@ -89,8 +89,8 @@ pub struct Session {
     pub multiple: bool,
     /// Recorded calls are being made again.
     pub restoring: bool,
-    /// The object that a recorded call makes again.
-    pub replaying: Option<(phasecast_abi::Kind, u32)>,
+    /// The objects that a recorded call makes again, the first one last.
+    pub replaying: Vec<(phasecast_abi::Kind, u32)>,
     /// Fortran handles of predefined objects, where they are not the handles themselves.
     pub fortran: crate::convert::Fortran,
 }
@@ -212,7 +212,7 @@ impl Session {
             place: (0, 1),
             multiple: false,
             restoring: false,
-            replaying: None,
+            replaying: Vec::new(),
             fortran: crate::convert::Fortran::default(),
         }
     }

@@ -1,12 +1,16 @@
 //! One-sided communication. A cut can lie only where none is under way: between epochs, or, with fences, where nothing was
 //! put or got since the last.
+use crate::calls::lower;
 use crate::forward::forward;
-use crate::session::{Call, session};
-use phasecast_abi::{Class, RmaStep};
+use crate::session::{Call, Session, session};
+use phasecast_abi::{Class, Kind, RmaStep};
+use std::collections::BTreeSet;
 
 /// What is under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OneSided {
+    /// Windows (the program's handles) on which the last synchronisation was a fence: it has begun an epoch.
+    pub fenced: BTreeSet<usize>,
     /// Epochs that a lock, a start or a post has opened.
     pub epochs: i64,
     /// Something was put or got since the last fence.
@@ -20,6 +24,24 @@ impl OneSided {
             return Some("a window is locked, or in an epoch that MPI_Win_start or MPI_Win_post began".into());
         }
         self.since_fence.then(|| "one-sided communication is under way until the next MPI_Win_fence".into())
+    }
+}
+
+impl Session {
+    /// Begins the epochs again that fences had begun.
+    pub fn fence_again(&mut self) {
+        let library = self.library;
+        let open: Vec<(u32, usize)> = self
+            .objects
+            .all()
+            .filter(|(kind, _, object)| *kind == Kind::Window && object.references > 0)
+            .map(|(_, number, object)| (number, object.lower))
+            .collect();
+        for (number, lower) in open {
+            if self.one_sided.fenced.contains(&self.objects.encode(Kind::Window, number)) {
+                lower!(library, MPI_Win_fence(0, lower));
+            }
+        }
     }
 }
 
@@ -44,9 +66,14 @@ pub unsafe fn one_sided(call: &mut Call) -> usize {
     match procedure.name {
         "MPI_Win_fence" => {
             s.one_sided.since_fence = false;
+            let window = call.arg(1) & s.values.upper.layout().handle_mask as usize;
+            s.one_sided.fenced.insert(window);
             s.event();
         }
-        "MPI_Win_lock" | "MPI_Win_lock_all" | "MPI_Win_start" | "MPI_Win_post" => s.one_sided.epochs += 1,
+        "MPI_Win_lock" | "MPI_Win_lock_all" | "MPI_Win_start" | "MPI_Win_post" => {
+            s.one_sided.epochs += 1;
+            s.one_sided.fenced.clear();
+        }
         "MPI_Win_unlock" | "MPI_Win_unlock_all" | "MPI_Win_complete" | "MPI_Win_wait" => s.one_sided.epochs -= 1,
         "MPI_Win_test" => {
             // SAFETY: the caller's: the flag.
