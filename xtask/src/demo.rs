@@ -12,13 +12,15 @@ Predict the run time of an example program and compare it with the true one
 
 Usage: cargo xtask demo
 
-Does the set-up, builds phasecast, compiles examples/stencil.c with Open MPI, signs it (2 ranks), predicts its run
-time, measures the true one (median of 3 runs without phasecast), and prints both with the phases.";
+Does the set-up, builds phasecast, compiles examples/stencil.c with Open MPI and with MPICH, signs it under Open MPI (2
+ranks), predicts its run time under MPICH by restart and live, measures the true one there (median of 3 runs without
+phasecast), and prints all three.";
 
 const RANKS: &str = "2";
 /// Edge of the grid and steps: about 10 s on 2 ranks of a processor of today.
 const PROGRAM_ARGUMENTS: [&str; 2] = ["1024", "4000"];
-const LAUNCHER: &str = "mpirun.openmpi -n {n}";
+const BASE: &str = "mpirun.openmpi -n {n}";
+const TARGET: &str = "mpirun.mpich -n {n}";
 
 /// Runs the demo.
 pub fn run(args: &[String]) -> Done {
@@ -32,22 +34,33 @@ pub fn run(args: &[String]) -> Done {
     if let Err(error) = fs::create_dir_all(&folder) {
         return failed(format!("{} cannot be made: {error}", folder.display()));
     }
-    let program = folder.join("stencil");
+    let (program, elsewhere) = (folder.join("stencil"), folder.join("stencil.mpich"));
     let source = shell::root().join("examples/stencil.c");
-    shell::step(Command::new("mpicc.openmpi").args(["-O2", "-o"]).arg(&program).arg(source).arg("-lm"))?;
+    for (compiler, program) in [("mpicc.openmpi", &program), ("mpicc.mpich", &elsewhere)] {
+        shell::step(Command::new(compiler).args(["-O2", "-w", "-o"]).arg(program).arg(&source).arg("-lm"))?;
+    }
 
-    say("the base: two traced runs give the signature");
+    say("the base, Open MPI: two traced runs give the phases, a third saves the state before them");
     let signature = folder.join("stencil.phc");
-    let mut sign = phasecast(&["sign", "--live", "-n", RANKS, "--launcher", LAUNCHER, "-o"]);
+    let mut sign = phasecast(&["sign", "--no-verify", "-n", RANKS, "--launcher", BASE, "-o"]);
     shell::step(sign.arg(&signature).arg("--").arg(&program).args(PROGRAM_ARGUMENTS))?;
 
-    say("the true run time, to compare with: 3 runs without phasecast");
-    let aet = true_time(&program)?;
+    say("the true run time under MPICH, to compare with: 3 runs without phasecast");
+    let aet = format!("{:.3}", true_time(&elsewhere)?);
 
-    say("the target (here the same machine): run until every relevant phase has been seen");
+    let predictions = [folder.join("restart.json"), folder.join("live.json")];
+    say("the target, MPICH: the phases are restarted from the signature; the program itself is not needed");
     let mut predict = phasecast(&["predict"]);
-    predict.arg(&signature).args(["--launcher", LAUNCHER, "--aet", &format!("{aet:.3}"), "--"]);
-    shell::step(predict.arg(&program).args(PROGRAM_ARGUMENTS))
+    predict.arg(&signature).args(["--launcher", TARGET, "--aet", &aet, "-o"]).arg(&predictions[0]);
+    shell::step(&mut predict)?;
+
+    say("the target once more, live: the program built with MPICH runs until every relevant phase has been seen");
+    let mut predict = phasecast(&["predict", "--live"]);
+    predict.arg(&signature).args(["--launcher", TARGET, "--aet", &aet, "-o"]).arg(&predictions[1]).arg("--");
+    shell::step(predict.arg(&elsewhere).args(PROGRAM_ARGUMENTS))?;
+
+    say("both beside the true time");
+    shell::step(phasecast(&["compare", "--aet", &format!("{aet},{aet}")]).args(&predictions))
 }
 
 fn say(what: &str) {
@@ -64,7 +77,7 @@ fn phasecast(args: &[&str]) -> Command {
 fn true_time(program: &Path) -> Done<f64> {
     let mut seconds = Vec::new();
     for _ in 0..3 {
-        let mut words = LAUNCHER.split(' ').map(|word| word.replace("{n}", RANKS));
+        let mut words = TARGET.split(' ').map(|word| word.replace("{n}", RANKS));
         let mut command = Command::new(words.next().unwrap_or_default());
         shell::mpi_environment(&mut command).args(words).arg(program).args(PROGRAM_ARGUMENTS).stdout(Stdio::null());
         let start = Instant::now();
