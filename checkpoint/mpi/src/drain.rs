@@ -1,13 +1,12 @@
 //! What is under way when all ranks have stopped at a cut is taken out of the network: messages that no receive has
 //! matched are received into memory (and handed out first, later), sends are completed, receives that match are
 //! completed. At the end the counts of messages between each pair of ranks agree, or the cut is refused.
-use crate::calls::{MOST, lower};
-use crate::forward::{handle_bytes, read_status, write_handle, write_status};
+use crate::calls::lower;
+use crate::forward::{read_status, write_status};
 use crate::point::empty_status;
 use crate::requests::{Matched, SavedStatus, Stage, What};
 use crate::session::{Session, session};
-use crate::shape::Shape;
-use phasecast_abi::{Abi, Domain, Kind, Status};
+use phasecast_abi::{Abi, Kind, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -70,178 +69,6 @@ impl Drained {
     pub fn push(&mut self, message: Message) {
         self.list.push(message);
     }
-}
-
-/// Hands a drained message to a receive: as a message to self, so that any datatype is filled, and one that is too long
-/// is an error, as always. Yields the result and the status (bytes as the library counts them).
-///
-/// # Safety
-/// `buffer`, `count` and `datatype` are those of a receive, in the program's form.
-unsafe fn deliver(message: &Message, buffer: usize, count: usize, datatype: usize) -> (usize, Status) {
-    // SAFETY: the caller's.
-    unsafe { deliver_to(&mut session(), message, buffer, count, datatype) }
-}
-
-/// # Safety
-/// As for [`deliver`].
-unsafe fn deliver_to(
-    s: &mut Session,
-    message: &Message,
-    buffer: usize,
-    count: usize,
-    datatype: usize,
-) -> (usize, Status) {
-    let library = s.library;
-    let own = s.private_self;
-    let packed = library.constant("MPI_PACKED").unwrap_or(0);
-    let datatype = s.down_handle(Kind::Datatype, datatype);
-    let buffer = s.values.address_down(Domain::BufferAddress, buffer);
-    let (lower, length) = (s.values.lower, message.data.len());
-    const TAG: i32 = 4711;
-    let mut status = [0u64; 8];
-    let (mut request, at) = (0usize, status.as_mut_ptr());
-    lower!(library, MPI_Isend(message.data.as_ptr(), length, packed, 0, TAG, own, &raw mut request));
-    let result = lower!(library, MPI_Recv(buffer, count, datatype, 0, TAG, own, at));
-    lower!(library, MPI_Wait(&raw mut request, lower.layout().status_ignore));
-    // SAFETY: filled in by the receive.
-    let got = unsafe { read_status(lower, at as usize) };
-    let status = Status { source: message.source, tag: message.tag, ..got };
-    let mut result = result;
-    if result != 0 {
-        let comm = s.down_handle(Kind::Communicator, message.comm);
-        let handled = lower!(library, MPI_Comm_call_errhandler(comm, result));
-        result = if handled == 0 { result } else { handled };
-    }
-    (s.up_error(result as u32 as usize), status)
-}
-
-fn buffer_of(shape: &Shape, args: &[usize; MOST]) -> (usize, usize, usize) {
-    let Some(side) = shape.procedure.recv_sides().next().or_else(|| shape.procedure.sides.first()) else {
-        return (0, 0, 0);
-    };
-    let arg = |at: Option<u8>| at.map_or(0, |at| args[usize::from(at)]);
-    (args[usize::from(side.buffer)], arg(side.count), arg(side.datatype))
-}
-
-/// A blocking receive (perhaps with a send in it) whose message was drained.
-///
-/// # Safety
-/// `args` are those of the procedure.
-pub unsafe fn receive_now(shape: &'static Shape, args: &[usize; MOST], message: Message) -> usize {
-    let p = shape.procedure;
-    let mut request = 0usize;
-    let dest = p.param_index(Kind::Dest);
-    if let Some(dest) = dest {
-        // SAFETY: the caller's: the send half of a send and receive, sent first.
-        unsafe { send_half(shape, args, dest, &mut request) };
-    }
-    let (buffer, count, datatype) = buffer_of(shape, args);
-    // SAFETY: the caller's.
-    let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
-    let mut s = session();
-    if request != 0 {
-        let library = s.library;
-        drop(s);
-        lower!(library, MPI_Wait(&raw mut request, library.abi.layout().status_ignore));
-        s = session();
-    }
-    if let Some(at) = p.param_index(Kind::Status).filter(|&at| args[at] != s.values.upper.layout().status_ignore) {
-        // SAFETY: the caller's.
-        unsafe { write_status(s.values.upper, args[at], &status) };
-    }
-    let comm = message.comm;
-    if result as i32 != 0 {
-        return result;
-    }
-    if let Some(dest) = dest
-        && let Some(world) = s.world_rank(comm, args[dest] as i32)
-    {
-        s.traffic.sent[world] += 1;
-        s.event();
-    }
-    // It was counted as received when it was drained.
-    s.event();
-    result
-}
-
-/// Starts the send in a send and receive.
-///
-/// # Safety
-/// `args` are those of the procedure.
-unsafe fn send_half(shape: &Shape, args: &[usize; MOST], dest: usize, request: &mut usize) {
-    let mut s = session();
-    let Some(side) = shape.procedure.send_sides().next() else { return };
-    let arg = |at: Option<u8>| at.map_or(0, |at| args[usize::from(at)]);
-    let library = s.library;
-    let buffer = args[usize::from(side.buffer)];
-    let datatype = s.down_handle(Kind::Datatype, arg(side.datatype));
-    let comm = shape.procedure.param_index(Kind::Communicator).map_or(0, |at| args[at]);
-    let comm = s.down_handle(Kind::Communicator, comm);
-    let rank = s.values.down(Domain::Rank, i64::from(args[dest] as i32), library) as usize;
-    let tag = shape.procedure.send_tag().map_or(0, |at| args[at]);
-    drop(s);
-    // With one buffer for both, what is sent must leave it before what is received comes in.
-    if shape.procedure.sides.len() == 1 {
-        lower!(library, MPI_Send(buffer, arg(side.count), datatype, rank, tag, comm));
-    } else {
-        lower!(library, MPI_Isend(buffer, arg(side.count), datatype, rank, tag, comm, &raw mut *request));
-    }
-}
-
-/// A nonblocking receive whose message was drained: its request is done at once.
-///
-/// # Safety
-/// `args` are those of the procedure; argument `at` is its request.
-pub unsafe fn receive_posted(
-    index: usize,
-    shape: &'static Shape,
-    args: &[usize; MOST],
-    at: usize,
-    message: Message,
-) -> usize {
-    let (buffer, count, datatype) = buffer_of(shape, args);
-    // SAFETY: the caller's.
-    let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
-    let mut s = session();
-    let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
-    let number = s.objects.add(Kind::Request, null);
-    s.put_receive(number, index, *args, message.comm, Stage::Done(SavedStatus::from(status)));
-    let handle = s.objects.encode(Kind::Request, number);
-    // SAFETY: the caller's.
-    unsafe { write_handle(args[at], handle_bytes(s.values.upper, Kind::Request), handle) };
-    result
-}
-
-/// The receive of a matched message that was drained.
-///
-/// # Safety
-/// `args` are those of the procedure, with its status or its request.
-pub unsafe fn receive_matched(
-    shape: &'static Shape,
-    args: &[usize; MOST],
-    comm: usize,
-    message: Message,
-    status_at: Option<usize>,
-    request_at: Option<usize>,
-) -> usize {
-    let message = Message { comm, ..message };
-    if let Some(at) = request_at {
-        let index = crate::calls::index(shape.procedure.name);
-        // SAFETY: the caller's.
-        return unsafe { receive_posted(index, shape, args, at, message) };
-    }
-    let (buffer, count, datatype) = buffer_of(shape, args);
-    // SAFETY: the caller's.
-    let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
-    let mut s = session();
-    if let Some(at) = status_at.filter(|&at| args[at] != s.values.upper.layout().status_ignore) {
-        // SAFETY: the caller's.
-        unsafe { write_status(s.values.upper, args[at], &status) };
-    }
-    if result as i32 == 0 {
-        s.event();
-    }
-    result
 }
 
 /// How long ranks wait at a cut for what is under way before they refuse it.
@@ -526,31 +353,5 @@ impl Session {
         let message = self.receive_message(comm, &mut handle, raw.as_mut_ptr() as usize)?;
         self.requests.messages.insert(number, Matched { comm, taken: Some(message), found: Some(known) });
         Ok(())
-    }
-}
-
-impl Session {
-    /// Starts a persistent receive whose message was drained: it is done at once.
-    pub fn start_from_drained(&mut self, number: u32) -> bool {
-        if self.drained.is_empty() {
-            return false;
-        }
-        let Some(request) = self.requests.get(number) else { return false };
-        let (args, comm) = (request.args, request.comm);
-        let shape = &self.shapes[usize::from(request.index)];
-        let p = shape.procedure;
-        let (Some(source), Some(tag)) = (p.param_index(Kind::Source), p.recv_tag()) else { return false };
-        let abi = self.values.upper;
-        let Some(message) = self.drained.take(abi, comm, args[source] as i32, args[tag] as i32) else {
-            return false;
-        };
-        let (buffer, count, datatype) = buffer_of(shape, &args);
-        // SAFETY: the arguments of the receive, which is being started.
-        let (_, status) = unsafe { deliver_to(self, &message, buffer, count, datatype) };
-        if let Some(request) = self.requests.get_mut(number) {
-            request.counted = true;
-        }
-        self.requests.set_stage(number, Stage::Done(SavedStatus::from(status)));
-        true
     }
 }

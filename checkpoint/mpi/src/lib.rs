@@ -15,6 +15,7 @@ mod convert;
 mod drain;
 mod files;
 mod forward;
+mod hand_out;
 mod library;
 mod life;
 mod log;

@@ -2,12 +2,12 @@
 //! here, and the messages that were drained at a cut are handed out before any other.
 use crate::calls::MOST;
 use crate::calls::call as invoke;
-use crate::drain;
 use crate::forward::{Scratch, arguments, handle_bytes, read_handle, read_status, write_handle, write_status};
 use crate::objects::slot;
 use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
+use crate::{drain, hand_out};
 use phasecast_abi::{Class, Kind, Status, Timing};
 
 /// Where the arguments of a procedure are.
@@ -104,7 +104,7 @@ pub unsafe fn recv(call: &mut Call) -> usize {
     {
         drop(s);
         // SAFETY: the caller's.
-        return unsafe { drain::receive_now(shape, &args, message) };
+        return unsafe { hand_out::receive_now(shape, &args, message) };
     }
     drop(s);
     // SAFETY: the caller's.
@@ -171,7 +171,7 @@ pub unsafe fn post(call: &mut Call) -> usize {
         if let Some(message) = s.take_drained(comm, source, tag) {
             drop(s);
             // SAFETY: the caller's.
-            return unsafe { drain::receive_posted(call.index, shape, &args, at, message) };
+            return unsafe { hand_out::receive_posted(call.index, shape, &args, at, message) };
         }
     }
     drop(s);
@@ -345,7 +345,7 @@ pub unsafe fn matched(call: &mut Call) -> usize {
         let (comm, taken) = (*comm, taken.clone());
         drop(s);
         // SAFETY: the caller's.
-        return unsafe { drain::receive_matched(shape, &args, comm, taken, places.status, places.request) };
+        return unsafe { hand_out::receive_matched(shape, &args, comm, taken, places.status, places.request) };
     }
     let mut scratch = Scratch::new();
     let mut below = [0; MOST];
