@@ -4,10 +4,11 @@ use crate::calls::{MOST, call as invoke};
 use crate::forward::{Scratch, arguments, handle_bytes, read_handle, read_status, write_handle, write_status};
 use crate::requests::{Stage, What};
 use crate::session::{Call, Session, session};
-use phasecast_abi::{Class, Kind, Status, Which};
+use phasecast_abi::{Class, Kind, Procedure, Status, Which};
 
 /// Where the arguments of a completion are.
-struct Places {
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
     count: Option<usize>,
     requests: usize,
     flag: Option<usize>,
@@ -18,8 +19,8 @@ struct Places {
 }
 
 impl Places {
-    fn of(shape: &crate::shape::Shape) -> Option<Places> {
-        let p = shape.procedure;
+    /// Those of a procedure, if it is one.
+    pub fn of(p: &Procedure) -> Option<Places> {
         let Class::Completion { which, .. } = p.class else { return None };
         let outcount =
             p.params.iter().position(|p| p.kind == Kind::ArrayLength && p.direction != phasecast_abi::Direction::In);
@@ -43,7 +44,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
     let args = arguments(call, shape.lanes.len());
-    let Some(places) = Places::of(shape) else { return 1 };
+    let Some(places) = shape.completion else { return 1 };
     let count = places.count.map_or(1, |at| (args[at] as i32).max(0) as usize);
     let (upper, lower) = (s.values.upper, s.values.lower);
     let (above, under) = (upper.layout().handle_bytes, lower.layout().handle_bytes);

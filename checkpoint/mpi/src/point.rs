@@ -8,10 +8,11 @@ use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
 use crate::{drain, hand_out};
-use phasecast_abi::{Class, Kind, Status, Timing};
+use phasecast_abi::{Class, Kind, Procedure, Status, Timing};
 
 /// Where the arguments of a procedure are.
-struct Places {
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
     comm: usize,
     dest: Option<usize>,
     source: Option<usize>,
@@ -21,8 +22,8 @@ struct Places {
 }
 
 impl Places {
-    fn of(shape: &Shape) -> Places {
-        let p = shape.procedure;
+    /// Those of a procedure.
+    pub fn of(p: &Procedure) -> Places {
         Places {
             comm: p.param_index(Kind::Communicator).unwrap_or(0),
             dest: p.param_index(Kind::Dest),
@@ -71,7 +72,7 @@ pub unsafe fn send(call: &mut Call) -> usize {
     let result = unsafe { crate::forward::forward(call) };
     if result as i32 == 0 {
         let mut s = session();
-        let places = Places::of(&s.shapes[call.index]);
+        let places = s.shapes[call.index].point;
         let (comm, dest) = (call.arg(places.comm), call.arg(places.dest.unwrap_or(3)));
         s.sent(comm, dest);
     }
@@ -86,7 +87,7 @@ pub unsafe fn recv(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
     let args = arguments(call, shape.lanes.len());
-    let places = Places::of(shape);
+    let places = shape.point;
     let (Some(source), Some(status)) = (places.source, places.status) else { return 1 };
     let comm = args[places.comm];
     if s.proc_null(args[source]) {
@@ -160,7 +161,7 @@ pub unsafe fn post(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
     let args = arguments(call, shape.lanes.len());
-    let places = Places::of(shape);
+    let places = shape.point;
     let Some(at) = places.request else { return 1 };
     let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
     let (what, timing) = kind_of(shape.procedure.class);
@@ -187,7 +188,7 @@ pub unsafe fn post(call: &mut Call) -> usize {
 /// # Safety
 /// `args` are those of the procedure, which returned `result`.
 pub unsafe fn note_request(index: usize, shape: &'static Shape, args: &[usize; MOST], result: usize) {
-    let places = Places::of(shape);
+    let places = shape.point;
     let (what, timing) = kind_of(shape.procedure.class);
     let persistent = matches!(timing, Timing::Persistent | Timing::Partitioned);
     let Some(at) = places.request.filter(|_| result as i32 == 0) else { return };
@@ -271,7 +272,7 @@ pub unsafe fn probe(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
     let args = arguments(call, shape.lanes.len());
-    let places = Places::of(shape);
+    let places = shape.point;
     let Class::Probe { matched, .. } = shape.procedure.class else { return 1 };
     let (source, tag) = (args[places.source.unwrap_or(0)] as i32, args[places.tag.unwrap_or(1)] as i32);
     let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
@@ -330,7 +331,7 @@ pub unsafe fn matched(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
     let args = arguments(call, shape.lanes.len());
-    let places = Places::of(shape);
+    let places = shape.point;
     let message = shape.procedure.param_index(Kind::Message).unwrap_or(3);
     let bytes = handle_bytes(s.values.upper, Kind::Message);
     // SAFETY: the caller's: the program's message.

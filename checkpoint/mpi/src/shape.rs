@@ -1,4 +1,5 @@
 //! How each argument of each procedure is treated on its way down and up: worked out from the table of procedures.
+use crate::{completion, point};
 use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure};
 
 /// How an argument is treated.
@@ -39,6 +40,10 @@ pub struct Shape {
     pub procedure: &'static Procedure,
     /// A lane for each argument.
     pub lanes: Vec<Lane>,
+    /// Where the arguments of a message are.
+    pub point: point::Places,
+    /// Where those of a completion are, if it is one.
+    pub completion: Option<completion::Places>,
     /// Whether something must be done after the call.
     pub up: bool,
 }
@@ -52,7 +57,8 @@ pub fn shapes(same: bool) -> Vec<Shape> {
             Lane::NumberAt(_) | Lane::NumbersAt(..) | Lane::StatusOut | Lane::StatusChanged | Lane::Text(_) => true,
             _ => false,
         });
-        Shape { procedure, lanes, up }
+        let (point, completion) = (point::Places::of(procedure), completion::Places::of(procedure));
+        Shape { procedure, lanes, point, completion, up }
     };
     PROCEDURES.iter().map(shape).collect()
 }
