@@ -162,12 +162,15 @@ impl Status {
                 (u64::from(low) | u64::from(high >> 1) << 32, high & 1 != 0)
             }
         };
-        let rank = |v: i32| abi.to_neutral(Domain::Rank, v.into(), &NoSymbols).map_or(v, |n| n as i32);
-        let tag = |v: i32| abi.to_neutral(Domain::Tag, v.into(), &NoSymbols).map_or(v, |n| n as i32);
+        // Ranks and tags from zero up, and success, mean the same everywhere: the tables need not be asked.
+        let neutral = |domain, v: i32| abi.to_neutral(domain, v.into(), &NoSymbols).map_or(v, |n| n as i32);
+        let rank = |v: i32| if v >= 0 { v } else { neutral(Domain::Rank, v) };
+        let tag = |v: i32| if v >= 0 { v } else { neutral(Domain::Tag, v) };
+        let error = |v: i32| if v == 0 { v } else { abi.error_class_to_neutral(v) };
         Some(Status {
             source: rank(at(layout.status.source)?),
             tag: tag(at(layout.status.tag)?),
-            error: abi.error_class_to_neutral(at(layout.status.error)?),
+            error: error(at(layout.status.error)?),
             bytes,
             cancelled,
         })
@@ -181,9 +184,10 @@ impl Status {
         raw.fill(0);
         let mut put = |offset: usize, value: i32| raw[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
         let from = |domain, v: i32| abi.from_neutral(domain, v.into(), &NoSymbols).map_or(v, |n| n as i32);
-        put(layout.status.source, from(Domain::Rank, self.source));
-        put(layout.status.tag, from(Domain::Tag, self.tag));
-        put(layout.status.error, from(Domain::ErrorClass, self.error));
+        let number = |domain, v: i32| if v >= 0 { v } else { from(domain, v) };
+        put(layout.status.source, number(Domain::Rank, self.source));
+        put(layout.status.tag, number(Domain::Tag, self.tag));
+        put(layout.status.error, if self.error == 0 { 0 } else { from(Domain::ErrorClass, self.error) });
         match layout.status.count {
             CountLayout::Apart { bytes, cancelled } => {
                 put(cancelled, i32::from(self.cancelled));

@@ -53,7 +53,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     let numbers = scratch.take(count * 4) as *mut u32;
     let size = lower.layout().status.size;
     let statuses = scratch.take(if places.which == Which::Any { 1 } else { count } * size);
-    let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let null = s.library.request_null;
     let mut done = 0;
     for i in 0..count {
         // SAFETY: the caller's: so many requests stand there; the arrays of ours are as long.
@@ -166,7 +166,7 @@ impl Outcome<'_> {
                 s.requests.set_stage(number, Stage::Inactive);
             } else {
                 s.finish_request(number);
-                let null = s.values.above("MPI_REQUEST_NULL").unwrap_or(0);
+                let null = s.values.request_null;
                 write_handle(self.args[self.places.requests] + i * self.above, self.above, null);
             }
         }
@@ -315,7 +315,7 @@ pub unsafe fn free(call: &mut Call) -> usize {
     let handle = unsafe { read_handle(at, bytes) };
     let Some(number) = s.objects.decode(Kind::Request, handle) else { return 0 };
     let library = s.library;
-    let null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let null = library.request_null;
     let mut lower = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);
     drop(s);
     if lower != null {
@@ -326,7 +326,7 @@ pub unsafe fn free(call: &mut Call) -> usize {
     }
     let mut s = session();
     s.finish_request(number);
-    let null = s.values.above("MPI_REQUEST_NULL").unwrap_or(0);
+    let null = s.values.request_null;
     // SAFETY: as above.
     unsafe { write_handle(at, bytes, null) };
     0

@@ -289,7 +289,7 @@ impl Session {
             empty_status()
         };
         if !persistent {
-            let null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+            let null = library.request_null;
             if let Some(object) = self.objects.get_mut(Kind::Request, number) {
                 object.lower = null;
             }

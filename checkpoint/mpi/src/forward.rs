@@ -4,10 +4,14 @@ use crate::comms;
 use crate::session::{Call, Session, session};
 use crate::shape::{Lane, Shape};
 use phasecast_abi::{Class, Direction, Domain, Kind, Length, Status};
+use std::mem::MaybeUninit;
+
+/// Words of a call's memory that need no allocation.
+const FIXED: usize = 48;
 
 /// Memory for translated arrays and handles, for the time of a call.
 pub struct Scratch {
-    fixed: [u64; 48],
+    fixed: MaybeUninit<[u64; FIXED]>,
     used: usize,
     more: Vec<Box<[u64]>>,
 }
@@ -16,15 +20,20 @@ impl Scratch {
     /// No memory in use.
     #[inline(always)]
     pub fn new() -> Scratch {
-        Scratch { fixed: [0; 48], used: 0, more: Vec::new() }
+        Scratch { fixed: MaybeUninit::uninit(), used: 0, more: Vec::new() }
     }
 
     /// Address of `bytes` bytes, which are zero.
     #[inline(always)]
     pub fn take(&mut self, bytes: usize) -> usize {
         let words = bytes.div_ceil(8).max(1);
-        if self.used + words <= self.fixed.len() {
-            let at = &raw mut self.fixed[self.used];
+        if self.used + words <= FIXED {
+            // SAFETY: within the array; the words are set to zero before anybody reads them.
+            let at = unsafe {
+                let at = self.fixed.as_mut_ptr().cast::<u64>().add(self.used);
+                at.write_bytes(0, words);
+                at
+            };
             self.used += words;
             return at as usize;
         }

@@ -138,7 +138,7 @@ pub unsafe fn receive_posted(
     // SAFETY: the caller's.
     let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
     let mut s = session();
-    let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let null = s.library.request_null;
     let number = s.objects.add(Kind::Request, null);
     s.put_receive(number, index, *args, message.comm, Stage::Done(SavedStatus::from(status)));
     let handle = s.objects.encode(Kind::Request, number);

@@ -29,6 +29,8 @@ pub struct Library {
     pub abi: Abi,
     /// The name under which it was loaded.
     pub name: String,
+    /// `MPI_REQUEST_NULL`, which every completion needs.
+    pub request_null: usize,
     handle: usize,
     functions: Vec<usize>,
 }
@@ -75,7 +77,9 @@ impl Library {
             .or_else(|| Abi::of_symbols(exists))
             .ok_or_else(|| LibraryError::Unknown(name.to_owned()))?;
         let functions = PROCEDURES.iter().map(|p| find(handle, &format!("P{}", p.name)).unwrap_or(0)).collect();
-        Ok(Library { abi, name: name.to_owned(), handle, functions })
+        let mut library = Library { abi, name: name.to_owned(), request_null: 0, handle, functions };
+        library.request_null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+        Ok(library)
     }
 
     /// Address of the procedure with this index in the table; none if the library lacks it.

@@ -271,7 +271,7 @@ pub unsafe fn idup(call: &mut Call) -> usize {
     let result = unsafe { crate::forward::forward_args(index, blocking, &args) };
     if result as i32 == 0 {
         let mut s = session();
-        let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+        let null = s.library.request_null;
         let number = s.objects.add(Kind::Request, null);
         let stage = crate::requests::Stage::Done(crate::point::empty_status());
         s.put_receive(number, call.index, args, 0, stage);

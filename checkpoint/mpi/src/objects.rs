@@ -57,6 +57,9 @@ pub const ARENA_SIZE: usize = ARENA_STEP * KINDS.len();
 /// The first Fortran handle of an object that is not predefined.
 const FORTRAN: usize = 4096;
 
+/// The first number of an object in MPICH's handles: some predefined datatypes have low ones.
+const MPICH_FIRST: usize = 1 << 20;
+
 /// An object behind a virtual handle.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
@@ -203,7 +206,7 @@ impl Objects {
             Abi::OpenMpi if kind == Kind::Keyval => FORTRAN + index,
             Abi::OpenMpi => ARENA + code * ARENA_STEP + index * OBJECT,
             Abi::Mpich if kind == Kind::File => ARENA + code * ARENA_STEP + index * OBJECT,
-            Abi::Mpich => 0x8000_0000 | mpich_code(code) << 26 | index,
+            Abi::Mpich => 0x8000_0000 | mpich_code(code) << 26 | (MPICH_FIRST + index),
             Abi::Standard => 0x4000_0000 | code << 26 | index,
         }
     }
@@ -219,7 +222,7 @@ impl Objects {
                 if handle & 0xfc00_0000 != tag {
                     return None;
                 }
-                handle & 0x03ff_ffff
+                (handle & 0x03ff_ffff).checked_sub(MPICH_FIRST)?
             }
             Abi::Standard => {
                 if handle & 0xffff_ffff_fc00_0000 != 0x4000_0000 | code << 26 {

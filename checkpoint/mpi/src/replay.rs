@@ -210,7 +210,7 @@ impl Session {
         QUIET.store(true, Relaxed);
         let library = self.library;
         let ignore = library.abi.layout().status_ignore;
-        let null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+        let null = library.request_null;
         let requests: Vec<(u32, Stage, bool)> =
             self.requests.all().map(|(number, r)| (number, r.stage, r.persistent)).collect();
         for (number, stage, persistent) in requests {
@@ -276,7 +276,7 @@ unsafe fn requests() -> Result<(), String> {
         .map(|(number, _)| number)
         .collect();
     let mut s = session();
-    let null = s.library.constant("MPI_REQUEST_NULL").unwrap_or(0);
+    let null = s.library.request_null;
     let numbers: Vec<u32> = s.requests.all().map(|(number, _)| number).collect();
     for number in numbers {
         s.objects.set_lower(Kind::Request, number, null);

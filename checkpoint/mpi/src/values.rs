@@ -10,6 +10,8 @@ pub struct Values {
     pub upper: Abi,
     /// The library's.
     pub lower: Abi,
+    /// `MPI_REQUEST_NULL` in the program's form.
+    pub request_null: usize,
     down: HashMap<(Kind, usize), usize>,
     up: HashMap<(Kind, usize), usize>,
     recent: Vec<[(usize, usize); WAYS]>,
@@ -54,8 +56,18 @@ impl Values {
             }
         }
         let recent = vec![[(usize::MAX, 0); WAYS]; Kind::Number as usize + 1];
-        let mut values =
-            Values { upper, lower, down, up, recent, program, constant_addresses: Vec::new(), below: HashMap::new() };
+        let mut values = Values {
+            upper,
+            lower,
+            request_null: 0,
+            down,
+            up,
+            recent,
+            program,
+            constant_addresses: Vec::new(),
+            below: HashMap::new(),
+        };
+        values.request_null = values.above("MPI_REQUEST_NULL").unwrap_or(0);
         for constant in constants().filter(|c| ADDRESSES.contains(&c.domain)) {
             if let (Some(above), Some(below)) = (values.above(constant.name), library.constant(constant.name)) {
                 values.constant_addresses.push(above);
