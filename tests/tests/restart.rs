@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Launchers of both MPIs.
 const LAUNCHERS: [&str; 2] = ["mpirun.openmpi -n {n}", "mpirun.mpich -n {n}"];
-/// Steps of the stencil: about two seconds on an idle machine.
-const STEPS: [&str; 2] = ["512", "3000"];
+/// Steps of the stencil: some three seconds on an idle machine.
+const STEPS: [&str; 2] = ["512", "7000"];
 
 /// One test at a time: they measure time, and each has as many ranks as there may be processors.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -48,6 +48,17 @@ impl Place {
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
         command
+    }
+
+    /// Signs the stencil. Where other work disturbs both base runs, no signature may seem to pay (exit code 4): then again.
+    fn signed(&self) -> Outcome {
+        for _ in 0..3 {
+            let outcome = run(&mut self.sign());
+            if outcome.code != 4 {
+                return outcome.succeeded();
+            }
+        }
+        run(&mut self.sign()).succeeded()
     }
 
     /// The stencil of Open MPI, signed without the test at the end.
@@ -113,7 +124,7 @@ fn json(outcome: &Outcome) -> Value {
 #[test]
 fn images_of_one_mpi_are_restarted_under_both() {
     let place = Place::new();
-    let signed = json(&run(&mut place.sign()).succeeded());
+    let signed = json(&place.signed());
     let file = place.folder.path().join("app.phc");
     assert!(signed["images"].as_u64() > Some(0) && signed["verified"].is_null(), "{signed}");
     let about = fs::metadata(&file).expect("the signature is there");
@@ -168,7 +179,7 @@ fn an_interrupt_leaves_nothing_behind() {
     assert!(!place.folder.path().join("app.phc").exists(), "half a signature");
     place.assert_clean();
 
-    run(&mut place.sign()).succeeded();
+    place.signed();
     for launcher in LAUNCHERS {
         let predict = start(&mut place.predict(launcher, &["--budget", "60s", "--precision", "0.0001"]));
         place.wait_for_hosts();
@@ -182,7 +193,7 @@ fn an_interrupt_leaves_nothing_behind() {
 #[test]
 fn ranks_that_die_or_stand_still_are_told_of() {
     let place = Place::new();
-    run(&mut place.sign()).succeeded();
+    place.signed();
     for launcher in LAUNCHERS {
         let predict = start(&mut place.predict(launcher, &["--budget", "60s", "--precision", "0.0001"]));
         let hosts = place.wait_for_hosts();
