@@ -12,7 +12,6 @@ const NAMES: [&str; 16] = [
     "collectives",
     "comm_split",
     "errhandler_own",
-    "intercomm",
     "irecv_any",
     "isend_rendezvous",
     "keyval_comm",
