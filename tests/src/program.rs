@@ -11,6 +11,7 @@ use crate::{root, target, venv};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A program of `tests/programs`.
 #[derive(Clone, Debug)]
@@ -96,6 +97,9 @@ impl Program {
     }
 
     fn compiled(&self, mpi: Mpi) -> PathBuf {
+        // Tests beside each other may want the same program.
+        static BUILDING: Mutex<()> = Mutex::new(());
+        let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = target().join("programs").join(mpi.builder().name());
         let program = folder.join(&self.name);
         if newer(&program, [&self.source, &root().join("tests/programs/state.h")].into_iter()) {

@@ -7,11 +7,12 @@ use phasecast_tests::program::{Program, programs};
 use phasecast_tests::split::Choice;
 
 /// What differs most between MPIs: requests, messages in flight, constants, objects made again, callbacks.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "cart",
     "collectives",
     "comm_split",
     "irecv_any",
+    "isend_rendezvous",
     "keyval_comm",
     "mprobe",
     "op_ordered",

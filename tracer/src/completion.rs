@@ -1,7 +1,7 @@
 //! Wait*, Test*: receives are recorded in the call in which they complete, with the source and tag that were matched.
 use crate::comms;
 use crate::plan::{NONE, Plan};
-use crate::record::{Call, arrived, failed, handle_at, part};
+use crate::record::{Call, arrived, failed, handle_at, is_of_class, part};
 use crate::requests::{REQUESTS, Tracked, What};
 use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Which};
@@ -138,9 +138,9 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
                 let status = args[plan.status] + entry.0 as usize * layout.status.size;
                 // SAFETY: the caller's.
                 let error = unsafe { ((status + layout.status.error) as *const i32).read_unaligned() };
-                if !each_status || error == layout.success {
+                if !each_status || error == layout.success || is_of_class(error, "MPI_ERR_TRUNCATE") {
                     take(entry, status);
-                } else if !is_pending(error) {
+                } else if !is_of_class(error, "MPI_ERR_PENDING") {
                     REQUESTS.lock().complete(entry.1, entry.2.serial);
                 }
             }
@@ -168,12 +168,6 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
     let comm = thread.parts.first().map_or(0, |part| part.comm);
     let flags = if failed(rc) { Flags::ERROR } else { Flags::default() };
     thread.record_parts(call, &call.shape(Class::Complete, flags, PEER_NONE, TAG_NONE, bytes, comm));
-}
-
-/// Whether an error says that the request is still under way.
-fn is_pending(error: i32) -> bool {
-    let pending = crate::real::library().and_then(|library| library.constant("MPI_ERR_PENDING"));
-    pending == Some(error as u32 as usize) || pending == Some((error & 0x7f) as usize)
 }
 
 /// What a completed request has received, as a part of the call; a new communicator is taken note of.

@@ -4,7 +4,7 @@ use crate::calls::{MOST, call as invoke};
 use crate::forward::{Scratch, arguments, handle_bytes, read_handle, read_status, write_handle, write_status};
 use crate::requests::{Stage, What};
 use crate::session::{Call, Session, session};
-use phasecast_abi::{Class, Kind, Procedure, Status, Which};
+use phasecast_abi::{Abi, Class, Domain, Kind, Procedure, Status, Which};
 
 /// Where the arguments of a completion are.
 #[derive(Clone, Copy, Debug)]
@@ -74,10 +74,12 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     }
     // SAFETY: filled in above.
     let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
-    let mut out = Outcome { args, places, above, numbers };
+    let mut out = Outcome { args, places, above, numbers, handles };
     if done > 0 && out.places.which != Which::All {
         // SAFETY: the caller's.
-        return unsafe { out.take_done(&mut s) };
+        let (comm, error) = unsafe { out.take_done(&mut s) };
+        drop(s);
+        return crate::hand_out::raise(comm, error);
     }
     let Some(function) = s.library.function(call.index) else { return 1 };
     drop(s);
@@ -102,6 +104,8 @@ struct Outcome<'a> {
     places: Places,
     above: usize,
     numbers: &'a [u32],
+    /// The library's handles, as it leaves them.
+    handles: usize,
 }
 
 impl Outcome<'_> {
@@ -121,11 +125,12 @@ impl Outcome<'_> {
         }
     }
 
-    /// Request `i` of the array is complete: brings its status up (to place `slot`) and takes note.
+    /// Request `i` of the array is complete: brings its status up (to place `slot`) and takes note. Yields the class of
+    /// the error with which it was done at a cut, in neutral form.
     ///
     /// # Safety
     /// As for [`complete`].
-    unsafe fn take(&self, s: &mut Session, i: usize, slot: usize, below: Option<usize>) {
+    unsafe fn take(&self, s: &mut Session, i: usize, slot: usize, below: Option<usize>) -> i32 {
         let number = self.numbers[i];
         let at = self.status_at(s, slot);
         let (upper, lower) = (s.values.upper, s.values.lower);
@@ -135,7 +140,7 @@ impl Outcome<'_> {
                 if let (Some(at), Some(below)) = (at, below) {
                     write_status(upper, at, &read_status(lower, below));
                 }
-                return;
+                return 0;
             };
             let (what, stage, counts, counted) = (request.what, request.stage, request.counts, request.counted);
             let (comm, persistent) = (request.comm, request.persistent);
@@ -143,7 +148,7 @@ impl Outcome<'_> {
                 if let (Some(at), Some(below)) = (at, below) {
                     write_status(upper, at, &read_status(lower, below));
                 }
-                return;
+                return 0;
             }
             let status: Status = match stage {
                 Stage::Done(saved) => saved.into(),
@@ -165,26 +170,66 @@ impl Outcome<'_> {
                 }
                 s.requests.set_stage(number, Stage::Inactive);
             } else {
-                s.finish_request(number);
-                let null = s.values.request_null;
-                write_handle(self.args[self.places.requests] + i * self.above, self.above, null);
+                self.gone(s, i);
+            }
+            if matches!(stage, Stage::Done(_)) { status.error } else { 0 }
+        }
+    }
+
+    /// Request `i` of the array has failed, with this error code of the library: a message that was too long for its
+    /// buffer is received all the same, and the library may have freed the request.
+    ///
+    /// # Safety
+    /// As for [`complete`].
+    unsafe fn fail(&self, s: &mut Session, i: usize, below: usize, error: i32) {
+        let number = self.numbers[i];
+        // SAFETY: the caller's: a status of the library, room for one of the program, the library's handle.
+        unsafe {
+            let status = read_status(s.values.lower, below);
+            if let Some(at) = self.status_at(s, i) {
+                write_status(s.values.upper, at, &status);
+            }
+            let Some(request) = s.requests.get_mut(number) else { return };
+            let fresh = request.counts && !std::mem::replace(&mut request.counted, true);
+            let comm = request.comm;
+            if fresh && s.truncated(error) {
+                s.received(comm, status.source);
+            }
+            let bytes = s.values.lower.layout().handle_bytes;
+            if read_handle(self.handles + i * bytes, bytes) == s.library.request_null {
+                self.gone(s, i);
             }
         }
     }
 
-    /// Completes what was done at a cut, without the library.
+    /// Request `i` of the array is no more.
     ///
     /// # Safety
     /// As for [`complete`].
-    unsafe fn take_done(&mut self, s: &mut Session) -> usize {
-        let mut taken = 0;
+    unsafe fn gone(&self, s: &mut Session, i: usize) {
+        s.finish_request(self.numbers[i]);
+        // SAFETY: the caller's.
+        unsafe { write_handle(self.args[self.places.requests] + i * self.above, self.above, s.values.request_null) };
+    }
+
+    /// Completes what was done at a cut, without the library. Yields the communicator and the class of an error, in
+    /// neutral form.
+    ///
+    /// # Safety
+    /// As for [`complete`].
+    unsafe fn take_done(&mut self, s: &mut Session) -> (usize, i32) {
+        let (mut taken, mut comm, mut error) = (0, 0, 0);
         // SAFETY: the caller's.
         unsafe {
             for i in 0..self.numbers.len() {
                 if !s.is_done(self.numbers[i]) {
                     continue;
                 }
-                self.take(s, i, taken, None);
+                let of = s.requests.get(self.numbers[i]).map_or(0, |request| request.comm);
+                let class = self.take(s, i, taken, None);
+                if class != 0 {
+                    (comm, error) = (of, if self.places.which == Which::Some { errors_in_status() } else { class });
+                }
                 self.set(self.places.indices, taken, i as i32);
                 taken += 1;
                 if self.places.which != Which::Some {
@@ -194,7 +239,7 @@ impl Outcome<'_> {
             self.set(self.places.flag, 0, 1);
             self.set(self.places.outcount, 0, taken as i32);
         }
-        0
+        (comm, error)
     }
 
     /// # Safety
@@ -204,6 +249,10 @@ impl Outcome<'_> {
         let code = result as i32;
         let in_status = code != 0 && [code, code & 0x7f].contains(&lower.err_in_status);
         if code != 0 && !in_status {
+            if self.places.which == Which::One {
+                // SAFETY: the caller's.
+                unsafe { self.fail(s, 0, statuses, code) };
+            }
             return s.up_error(result);
         }
         // SAFETY: the caller's: what the library has filled in.
@@ -212,16 +261,24 @@ impl Outcome<'_> {
             let tested = self.places.flag.is_none_or(|flag| int(flag, 0) != 0);
             let undefined = lower.undefined;
             match self.places.which {
-                Which::One if tested => self.take(s, 0, 0, Some(statuses)),
+                Which::One if tested => {
+                    self.take(s, 0, 0, Some(statuses));
+                }
                 Which::All if tested => {
+                    let mut failed = false;
                     for i in 0..self.numbers.len() {
                         let at = statuses + i * size;
                         let error = ((at + lower.status.error) as *const i32).read_unaligned();
                         if !in_status || error == 0 {
-                            self.take(s, i, i, Some(at));
-                        } else if let Some(above) = self.status_at(s, i) {
-                            write_status(s.values.upper, above, &read_status(s.values.lower, at));
+                            failed |= self.take(s, i, i, Some(at)) != 0;
+                        } else {
+                            self.fail(s, i, at, error);
                         }
+                    }
+                    if failed {
+                        let above =
+                            s.values.upper.from_neutral(Domain::ErrorClass, errors_in_status().into(), s.library);
+                        return above.unwrap_or(1) as usize;
                     }
                 }
                 Which::Any if tested => {
@@ -261,6 +318,11 @@ impl Outcome<'_> {
         }
         if in_status { s.up_error(result) } else { 0 }
     }
+}
+
+/// The class that says that errors are in the statuses, in neutral form.
+fn errors_in_status() -> i32 {
+    Abi::Standard.layout().err_in_status
 }
 
 /// Starts persistent requests.

@@ -101,7 +101,7 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let mut expected = vec![0u64; size];
     let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
     lower!(library, MPI_Alltoall(s.traffic.sent.as_ptr(), 1, word, expected.as_mut_ptr(), 1, word, private));
-    let mut reason = refusal;
+    let mut reason = refusal.or_else(|| s.unsaveable.first().cloned());
     let balanced = Instant::now();
     while reason.is_none() && s.traffic.received.iter().zip(&expected).any(|(got, sent)| got < sent) {
         s.progress()?;
@@ -123,10 +123,7 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     if reason.is_none() {
         reason = s.finish_requests(started).err();
     }
-    reason = reason
-        .or_else(|| s.one_sided.obstacle())
-        .or_else(|| s.attribute_obstacle())
-        .or_else(|| s.unsaveable.first().cloned());
+    reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.attribute_obstacle());
     let mine = i32::from(reason.is_some());
     let mut worst = [mine, rank];
     let pair = library.constant("MPI_2INT").unwrap_or(0);
@@ -265,8 +262,8 @@ impl Session {
         let Some(object) = self.objects.get(Kind::Request, number) else { return true };
         let (mut handle, mut flag, mut status) = (object.lower, 0i32, [0u64; 8]);
         let at = status.as_mut_ptr();
-        lower!(library, MPI_Test(&raw mut handle, &raw mut flag, at));
-        if flag == 0 {
+        let code = lower!(library, MPI_Test(&raw mut handle, &raw mut flag, at));
+        if flag == 0 && code == 0 {
             return false;
         }
         let Some(request) = self.requests.get(number) else { return true };
@@ -281,7 +278,7 @@ impl Session {
             {
                 self.traffic.received[world] += 1;
             }
-            SavedStatus::from(status)
+            SavedStatus { error: library.abi.error_class_to_neutral(code), ..SavedStatus::from(status) }
         } else if what == What::Other {
             // SAFETY: as above.
             SavedStatus::from(unsafe { read_status(library.abi, at as usize) })

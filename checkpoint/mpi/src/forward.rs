@@ -1,5 +1,5 @@
 //! Passing a call on: arguments down, the library's procedure, results up.
-use crate::calls::{MOST, call as invoke};
+use crate::calls::{MOST, call as invoke, lower};
 use crate::comms;
 use crate::session::{Call, Session, session};
 use crate::shape::{Lane, Shape};
@@ -348,6 +348,21 @@ impl Session {
         let above = self.values.upper.from_neutral(Domain::ErrorClass, neutral.into(), self.library);
         above.unwrap_or(1) as usize
     }
+
+    /// Whether an error code of the library says that a message was too long for its buffer: it has been received then.
+    pub fn truncated(&self, code: i32) -> bool {
+        let mut class = 0i32;
+        lower!(self.library, MPI_Error_class(code, &raw mut class));
+        self.library.constant("MPI_ERR_TRUNCATE") == Some(class as usize)
+    }
+
+    /// The same of an error code in the program's form.
+    pub fn truncated_above(&self, code: i32) -> bool {
+        if self.values.same() {
+            return self.truncated(code);
+        }
+        self.values.above("MPI_ERR_TRUNCATE") == Some(code as usize)
+    }
 }
 
 /// Reads a status.
@@ -429,6 +444,11 @@ pub unsafe fn forward_with(
     let result = unsafe { invoke(function, &below[..count]) };
     let mut s = session();
     if result as i32 != 0 {
+        // A status is filled in where a message was too long for its buffer.
+        for i in (0..count).filter(|&i| shape.lanes[i] == Lane::StatusOut) {
+            // SAFETY: the library has written it, or it is zero.
+            unsafe { s.up_arg(shape, args, &below, i) };
+        }
         return s.up_error(result);
     }
     if shape.up {

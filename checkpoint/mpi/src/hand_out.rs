@@ -14,18 +14,30 @@ use phasecast_abi::{Domain, Kind, Status};
 /// `buffer`, `count` and `datatype` are those of a receive, in the program's form.
 unsafe fn deliver(message: &Message, buffer: usize, count: usize, datatype: usize) -> (usize, Status) {
     // SAFETY: the caller's.
-    unsafe { deliver_to(&mut session(), message, buffer, count, datatype) }
+    let status = unsafe { deliver_to(&mut session(), message, buffer, count, datatype) };
+    (raise(message.comm, status.error), status)
 }
 
+/// Calls the error handler of a communicator of the program, if there is an error of this class (in neutral form). Yields
+/// the code for the program.
+pub fn raise(comm: usize, class: i32) -> usize {
+    if class == 0 {
+        return 0;
+    }
+    let mut s = session();
+    let library = s.library;
+    let code = library.abi.from_neutral(Domain::ErrorClass, class.into(), library).unwrap_or(1) as i32;
+    let (comm, above) = (s.down_handle(Kind::Communicator, comm), s.up_error(code as u32 as usize));
+    drop(s);
+    lower!(library, MPI_Comm_call_errhandler(comm, code));
+    above
+}
+
+/// As [`deliver`]; the class of an error is in the status only.
+///
 /// # Safety
 /// As for [`deliver`].
-unsafe fn deliver_to(
-    s: &mut Session,
-    message: &Message,
-    buffer: usize,
-    count: usize,
-    datatype: usize,
-) -> (usize, Status) {
+unsafe fn deliver_to(s: &mut Session, message: &Message, buffer: usize, count: usize, datatype: usize) -> Status {
     let library = s.library;
     let own = s.private_self;
     let packed = library.constant("MPI_PACKED").unwrap_or(0);
@@ -40,14 +52,7 @@ unsafe fn deliver_to(
     lower!(library, MPI_Wait(&raw mut request, lower.layout().status_ignore));
     // SAFETY: filled in by the receive.
     let got = unsafe { read_status(lower, at as usize) };
-    let status = Status { source: message.source, tag: message.tag, ..got };
-    let mut result = result;
-    if result != 0 {
-        let comm = s.down_handle(Kind::Communicator, message.comm);
-        let handled = lower!(library, MPI_Comm_call_errhandler(comm, result));
-        result = if handled == 0 { result } else { handled };
-    }
-    (s.up_error(result as u32 as usize), status)
+    Status { source: message.source, tag: message.tag, error: lower.error_class_to_neutral(result), ..got }
 }
 
 fn buffer_of(shape: &Shape, args: &[usize; MOST]) -> (usize, usize, usize) {
@@ -85,16 +90,11 @@ pub unsafe fn receive_now(shape: &'static Shape, args: &[usize; MOST], message: 
         unsafe { write_status(s.values.upper, args[at], &status) };
     }
     let comm = message.comm;
-    if result as i32 != 0 {
-        return result;
-    }
-    if let Some(dest) = dest
-        && let Some(world) = s.world_rank(comm, args[dest] as i32)
-    {
+    if let Some(world) = dest.and_then(|dest| s.world_rank(comm, args[dest] as i32)) {
         s.traffic.sent[world] += 1;
         s.event();
     }
-    // It was counted as received when it was drained.
+    // The message was counted as received when it was drained.
     s.event();
     result
 }
@@ -135,16 +135,16 @@ pub unsafe fn receive_posted(
     message: Message,
 ) -> usize {
     let (buffer, count, datatype) = buffer_of(shape, args);
-    // SAFETY: the caller's.
-    let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
     let mut s = session();
+    // SAFETY: the caller's.
+    let status = unsafe { deliver_to(&mut s, &message, buffer, count, datatype) };
     let null = s.library.request_null;
     let number = s.objects.add(Kind::Request, null);
     s.put_receive(number, index, *args, message.comm, Stage::Done(SavedStatus::from(status)));
     let handle = s.objects.encode(Kind::Request, number);
     // SAFETY: the caller's.
     unsafe { write_handle(args[at], handle_bytes(s.values.upper, Kind::Request), handle) };
-    result
+    0
 }
 
 /// The receive of a matched message that was drained.
@@ -173,9 +173,7 @@ pub unsafe fn receive_matched(
         // SAFETY: the caller's.
         unsafe { write_status(s.values.upper, args[at], &status) };
     }
-    if result as i32 == 0 {
-        s.event();
-    }
+    s.event();
     result
 }
 
@@ -196,7 +194,7 @@ impl Session {
         };
         let (buffer, count, datatype) = buffer_of(shape, &args);
         // SAFETY: the arguments of the receive, which is being started.
-        let (_, status) = unsafe { deliver_to(self, &message, buffer, count, datatype) };
+        let status = unsafe { deliver_to(self, &message, buffer, count, datatype) };
         if let Some(request) = self.requests.get_mut(number) {
             request.counted = true;
         }

@@ -110,8 +110,8 @@ pub unsafe fn recv(call: &mut Call) -> usize {
     drop(s);
     // SAFETY: the caller's.
     let (result, from) = unsafe { with_status(call.index, shape, &args, status) };
-    if result as i32 == 0 {
-        let mut s = session();
+    let mut s = session();
+    if result as i32 == 0 || s.truncated_above(result as i32) {
         if let Some(dest) = places.dest {
             s.sent(comm, args[dest]);
         }
@@ -138,7 +138,7 @@ unsafe fn with_status(index: usize, shape: &'static Shape, args: &[usize; MOST],
     // SAFETY: the caller's.
     unsafe {
         let result = crate::forward::forward_args(index, shape, &given);
-        let mut status = if result as i32 == 0 { read_status(abi, given[at]) } else { Status::default() };
+        let mut status = read_status(abi, given[at]);
         status.source = rank_up(abi, status.source);
         (result, status)
     }

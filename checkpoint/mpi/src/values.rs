@@ -129,7 +129,11 @@ impl Values {
         if self.upper == self.lower {
             return value;
         }
-        let neutral = self.upper.to_neutral(domain, value, &self.program);
+        let neutral = match domain {
+            // The program may hold a code, of which the class is a part.
+            Domain::ErrorClass => Some(self.upper.error_class_to_neutral(value as i32).into()),
+            _ => self.upper.to_neutral(domain, value, &self.program),
+        };
         neutral.and_then(|n| self.lower.from_neutral(domain, n, library)).unwrap_or(value)
     }
 

@@ -1,5 +1,5 @@
 //! Probes, and receives of messages that a probe has matched.
-use super::{Call, arrived, failed, handle_at, part, side_bytes, tag};
+use super::{Call, arrived, failed, handle_at, has_received, part, side_bytes, tag};
 use crate::plan::{NONE, Plan};
 use crate::requests::{MESSAGES, REQUESTS, Tracked, What};
 use crate::thread::Thread;
@@ -27,7 +27,7 @@ pub unsafe fn before(thread: &Thread, plan: &Plan, args: &[usize]) -> Option<Tra
 /// # Safety
 /// `args` are those of the procedure, its status one that MPI has filled in.
 pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize, noted: Option<Tracked>) {
-    if failed(rc) {
+    if !has_received(rc) {
         return call.failed(thread);
     }
     let plan = call.plan;
@@ -50,7 +50,10 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         return thread.record(call, &call.shape(Class::Probe, flags, peer, tag, 0, comm.local));
     }
     let wild = noted.is_some_and(|known| known.peer == PEER_ANY);
-    let flags = if wild { Flags::WILDCARD } else { Flags::default() };
+    let mut flags = if wild { Flags::WILDCARD } else { Flags::default() };
+    if failed(rc) {
+        flags = flags.with(Flags::ERROR);
+    }
     let (peer, tag, comm) = noted.map_or((PEER_PROC_NULL, TAG_ANY, 0), |k| (k.peer, k.tag, k.comm.local));
     if plan.request != NONE {
         // SAFETY: the caller's.

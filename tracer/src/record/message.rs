@@ -1,5 +1,5 @@
 //! Sends and receives, blocking, nonblocking and persistent.
-use super::{Call, arrived, failed, handle_at, part, side_bytes, tag};
+use super::{Call, arrived, failed, handle_at, has_received, part, side_bytes, tag};
 use crate::plan::NONE;
 use crate::requests::{REQUESTS, Tracked, What};
 use crate::thread::Thread;
@@ -30,7 +30,7 @@ pub unsafe fn send(thread: &mut Thread, call: &Call, args: &[usize], rc: usize) 
 /// `args` are those of the procedure, its status one that MPI has filled in.
 #[inline(always)]
 pub unsafe fn received(thread: &mut Thread, call: &Call, args: &[usize], rc: usize) {
-    if failed(rc) {
+    if !has_received(rc) {
         return call.failed(thread);
     }
     let plan = call.plan;
@@ -45,7 +45,7 @@ pub unsafe fn received(thread: &mut Thread, call: &Call, args: &[usize], rc: usi
         got.peer = comm.peer(status.source, layout);
         (got.tag, got.bytes) = (status.tag, status.bytes);
     }
-    let shape = if plan.dest != NONE {
+    let mut shape = if plan.dest != NONE {
         let peer = comm.peer(args[plan.dest] as i32, layout);
         // SAFETY: the caller's.
         let bytes = unsafe { side_bytes(thread, plan, &plan.send, args) };
@@ -53,6 +53,9 @@ pub unsafe fn received(thread: &mut Thread, call: &Call, args: &[usize], rc: usi
     } else {
         call.shape(Class::Recv, flags, wanted, tag(layout, args[plan.recv_tag]), got.bytes, comm.local)
     };
+    if failed(rc) {
+        shape.flags |= Flags::ERROR.0;
+    }
     thread.record_with(call, &shape, if wanted == PEER_PROC_NULL { None } else { Some(&got) });
 }
 

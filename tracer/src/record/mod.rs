@@ -72,6 +72,20 @@ pub fn failed(rc: usize) -> bool {
     rc as i32 != 0
 }
 
+/// Whether a receive that returned this has received a message: it did, too, if the message was too long for the buffer.
+#[inline(always)]
+pub fn has_received(rc: usize) -> bool {
+    !failed(rc) || is_of_class(rc as i32, "MPI_ERR_TRUNCATE")
+}
+
+/// Whether an error code is of a class.
+#[cold]
+pub fn is_of_class(code: i32, name: &str) -> bool {
+    let mut class = 0i32;
+    mpi!(MPI_Error_class(code, &raw mut class));
+    crate::real::library().and_then(|library| library.constant(name)) == Some(class as usize)
+}
+
 /// The handle that stands at an address.
 ///
 /// # Safety
