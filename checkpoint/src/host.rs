@@ -204,7 +204,10 @@ impl Checkpoint {
         let (rank, size) = (rank as u32, size as u32);
         let mut state = State { rank, size, cut: cut.id, program: self.program.clone(), ..State::default() };
         // SAFETY: the frame of the call in which the position was reached.
-        let fs = unsafe { (*frame).fs } as u64;
+        let fs = unsafe {
+            (*frame).note_controls();
+            (*frame).fs as u64
+        };
         (state.frame, state.fs) = (frame as u64, vec![fs]);
         let space = space::state();
         state.brk = (space.brk_start as u64, space.brk as u64);

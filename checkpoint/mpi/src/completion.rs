@@ -42,7 +42,7 @@ impl Places {
 /// A call of the gate.
 pub unsafe fn complete(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = &s.shapes[call.index];
+    let shape = s.shape(call.index);
     let args = arguments(call, shape.lanes.len());
     let Some(places) = shape.completion else { return 1 };
     let count = places.count.map_or(1, |at| (args[at] as i32).max(0) as usize);
@@ -81,13 +81,12 @@ pub unsafe fn complete(call: &mut Call) -> usize {
         drop(s);
         return crate::hand_out::raise(comm, error);
     }
-    let Some(function) = s.library.function(call.index) else { return 1 };
     drop(s);
     let mut below = args;
     below[out.places.requests] = handles;
     below[out.places.status] = statuses;
     // SAFETY: the caller's; the arrays are as long as the library will take them to be.
-    let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };
+    let result = unsafe { invoke(shape.function, &below[..shape.lanes.len()]) };
     let mut s = session();
     // SAFETY: the library has filled in what it says.
     unsafe { out.after(&mut s, result, statuses, size) }

@@ -27,11 +27,16 @@ impl Scratch {
     #[inline(always)]
     pub fn take(&mut self, bytes: usize) -> usize {
         let words = bytes.div_ceil(8).max(1);
-        if self.used + words <= FIXED {
+        if self.used + words.max(3) <= FIXED {
             // SAFETY: within the array; the words are set to zero before anybody reads them.
             let at = unsafe {
                 let at = self.fixed.as_mut_ptr().cast::<u64>().add(self.used);
-                at.write_bytes(0, words);
+                // Without a call for the few words of a handle or status.
+                match words {
+                    1 => at.write(0),
+                    2..=3 => at.cast::<[u64; 3]>().write([0; 3]),
+                    _ => at.write_bytes(0, words),
+                }
                 at
             };
             self.used += words;
@@ -95,6 +100,13 @@ impl Session {
 
     /// The program's form of a handle of the library; a new object if it is not known yet.
     pub fn up_handle(&mut self, kind: Kind, handle: usize) -> (usize, Option<u32>) {
+        if kind == Kind::Request && self.replaying.is_empty() {
+            if handle == self.library.request_null {
+                return (self.values.request_null, None);
+            }
+            let index = self.objects.add(kind, handle);
+            return (self.objects.encode(kind, index), Some(index));
+        }
         if kind != Kind::Keyval
             && let Some(above) = self.values.handle_up(kind, handle)
         {
@@ -168,6 +180,16 @@ impl Session {
         }
     }
 
+    /// The library's form of a number, or of an address that may be a constant.
+    fn down_word(&self, lane: Lane, given: usize) -> usize {
+        match lane {
+            Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,
+            Lane::Number(domain) => self.values.down(domain, i64::from(given as i32), self.library) as usize,
+            Lane::Address(domain) => self.values.address_down(domain, given),
+            _ => given,
+        }
+    }
+
     /// # Safety
     /// As for [`Session::down_arg`].
     unsafe fn down_rare(
@@ -180,10 +202,7 @@ impl Session {
     ) -> usize {
         let (upper, lower) = (self.values.upper, self.values.lower);
         match lane {
-            Lane::Same | Lane::Handle(_) => given,
-            Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,
-            Lane::Number(domain) => self.values.down(domain, i64::from(given as i32), self.library) as usize,
-            Lane::Address(domain) => self.values.address_down(domain, given),
+            Lane::Same | Lane::Handle(_) | Lane::Number(_) | Lane::Address(_) => self.down_word(lane, given),
             Lane::HandleAt(kind, direction) => {
                 let (above, below) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
                 let at = scratch.take(below);
@@ -389,7 +408,9 @@ pub unsafe fn write_status(abi: phasecast_abi::Abi, at: usize, status: &Status) 
 #[inline(always)]
 pub fn arguments(call: &Call, count: usize) -> [usize; MOST] {
     let mut args = [0; MOST];
-    for (i, arg) in args.iter_mut().enumerate().take(count) {
+    // SAFETY: the frame of the call.
+    args[..6].copy_from_slice(unsafe { (*call.frame).registers() });
+    for (i, arg) in args.iter_mut().enumerate().take(count).skip(6) {
         *arg = call.arg(i);
     }
     args
@@ -404,6 +425,51 @@ pub unsafe fn forward(call: &mut Call) -> usize {
     let args = arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
     unsafe { forward_args(call.index, shape, &args) }
+}
+
+/// Passes a call on, the shortest way that there is for it.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub unsafe fn passed_on(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    unsafe { if session().shape(call.index).direct { direct(call) } else { forward(call) } }
+}
+
+/// `MPI_Aint_add` and `MPI_Aint_diff`, which some libraries have in their header only.
+///
+/// # Safety
+/// As for [`forward`].
+pub unsafe fn calculate(call: &mut Call) -> usize {
+    let (a, b) = (call.arg(0), call.arg(1));
+    if crate::calls::name(call.index) == "MPI_Aint_diff" { a.wrapping_sub(b) } else { a.wrapping_add(b) }
+}
+
+/// Passes a call on that is [`Shape::direct`].
+///
+/// # Safety
+/// As for [`forward`].
+pub unsafe fn direct(call: &mut Call) -> usize {
+    let mut s = session();
+    let shape = s.shape(call.index);
+    let mut words = [0; 8];
+    // SAFETY: the frame of the call.
+    words[..6].copy_from_slice(unsafe { (*call.frame).registers() });
+    for (&at, lane) in shape.down.iter().zip(&shape.down_lanes) {
+        let word = &mut words[usize::from(at & 7)];
+        *word = match *lane {
+            Lane::Handle(kind) => s.down_handle(kind, *word),
+            lane => s.down_word(lane, *word),
+        };
+    }
+    drop(s);
+    // SAFETY: the caller's; the procedure has at most six arguments.
+    let result = unsafe { invoke(shape.function, &words[..6]) };
+    if result as i32 != 0 {
+        return session().up_error(result);
+    }
+    result
 }
 
 /// As [`forward`], with other arguments than the program's.
@@ -426,22 +492,25 @@ pub unsafe fn forward_with(
     adjust: impl FnOnce(&mut [usize; MOST]),
 ) -> usize {
     let mut scratch = Scratch::new();
-    let mut below = [0; MOST];
+    let mut below = *args;
     let count = shape.lanes.len();
     let mut s = session();
-    let Some(function) = s.library.function(index) else {
+    if shape.function == 0 {
         drop(s);
         // SAFETY: the caller's.
         return unsafe { crate::absent::call(index, shape, args) };
-    };
-    for (i, below) in below.iter_mut().enumerate().take(count) {
+    }
+    for i in shape.down.iter().map(|&i| usize::from(i)) {
         // SAFETY: the caller's.
-        *below = unsafe { s.down_arg(shape, args, i, &mut scratch) };
+        below[i] = unsafe { s.down_arg(shape, args, i, &mut scratch) };
     }
     drop(s);
     adjust(&mut below);
     // SAFETY: the caller's; the arguments are in the library's form.
-    let result = unsafe { invoke(function, &below[..count]) };
+    let result = unsafe { invoke(shape.function, &below[..count]) };
+    if result as i32 == 0 && shape.up.is_empty() && shape.change.is_none() {
+        return result;
+    }
     let mut s = session();
     if result as i32 != 0 {
         // A status is filled in where a message was too long for its buffer.
@@ -451,13 +520,11 @@ pub unsafe fn forward_with(
         }
         return s.up_error(result);
     }
-    if shape.up {
-        for i in 0..count {
-            // SAFETY: the call has succeeded.
-            if let Some((kind, new)) = unsafe { s.up_arg(shape, args, &below, i) } {
-                // SAFETY: as above.
-                unsafe { crate::log::made(&mut s, shape, args, i, kind, new) };
-            }
+    for i in shape.up.iter().map(|&i| usize::from(i)) {
+        // SAFETY: the call has succeeded.
+        if let Some((kind, new)) = unsafe { s.up_arg(shape, args, &below, i) } {
+            // SAFETY: as above.
+            unsafe { crate::log::made(&mut s, shape, args, i, kind, new) };
         }
     }
     // SAFETY: as above.

@@ -39,7 +39,6 @@ pub unsafe fn before_session(call: &mut Call) -> usize {
     let mut session = Session::new(library, program, hooks);
     // The host says where to stop once there is an event.
     session.next_stop = 0;
-
     install(session);
     // SAFETY: the caller's.
     unsafe { dispatch(call.frame, call.index) }
@@ -128,7 +127,8 @@ pub unsafe fn init(call: &mut Call) -> usize {
             s.started(given, place);
             s.first_comms();
             s.fortran = crate::convert::Fortran::find(&s.values, library);
-            s.fresh = true;
+            // A position before the first event.
+            s.look();
             if threads {
                 let above = s.values.upper.from_neutral(Domain::ThreadLevel, given.into(), library).unwrap_or(0);
                 // SAFETY: the caller's: where the level goes.

@@ -137,11 +137,10 @@ impl Session {
 /// # Safety
 /// As for [`made`].
 pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOST]) {
+    let Some(change) = &shape.change else { return };
     if s.restoring {
         return;
     }
-    let name = shape.procedure.name;
-    let Some(change) = change_of(name) else { return };
     let Some((at, kind)) = shape.lanes.iter().enumerate().find_map(|(at, lane)| match lane {
         Lane::Handle(kind) if *kind != Kind::Keyval => Some((at, *kind)),
         Lane::HandleAt(kind, _) => Some((at, *kind)),
@@ -179,14 +178,16 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
 }
 
 /// What of an object a procedure changes.
-enum Change {
+#[derive(Debug)]
+pub enum Change {
     /// One thing.
     Whole(&'static str),
     /// The entry of the name that follows the object.
     Named(&'static str),
 }
 
-fn change_of(name: &'static str) -> Option<Change> {
+/// What a procedure changes, by its name.
+pub fn change_of(name: &'static str) -> Option<Change> {
     let tail = name.strip_prefix("MPI_")?;
     Some(match tail {
         "Info_set" | "Info_delete" => Change::Named("entry"),

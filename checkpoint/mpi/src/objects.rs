@@ -5,8 +5,8 @@
 //! library reads the object's Fortran handle out of it, at an offset that depends on the version. So the objects are
 //! real memory in the upper half, filled with that one number from end to end.
 use phasecast_abi::{Abi, Kind};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// Kinds of objects, in the order of [`slot`].
 pub const KINDS: [Kind; 13] = [
@@ -81,7 +81,7 @@ pub struct Objects {
     tables: Vec<Vec<Object>>,
     free: Vec<Vec<u32>>,
     #[serde(skip)]
-    by_lower: HashMap<(Kind, usize), u32>,
+    by_lower: FxHashMap<(Kind, usize), u32>,
     /// Objects of each kind whose memory has been filled.
     filled: Vec<u32>,
 }
@@ -94,7 +94,7 @@ impl Objects {
             abi: abi as u8,
             tables: KINDS.iter().map(of).collect(),
             free: KINDS.iter().map(|_| Vec::new()).collect(),
-            by_lower: HashMap::new(),
+            by_lower: FxHashMap::default(),
             filled: vec![0; KINDS.len()],
         }
     }

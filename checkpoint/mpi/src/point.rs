@@ -8,7 +8,7 @@ use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
 use crate::{drain, hand_out};
-use phasecast_abi::{Class, Kind, Procedure, Status, Timing};
+use phasecast_abi::{Class, Kind, Passing, Procedure, Status, Timing};
 
 /// Where the arguments of a procedure are.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +19,21 @@ pub struct Places {
     tag: Option<usize>,
     status: Option<usize>,
     request: Option<usize>,
+    /// What a request needs until it is complete, by value: its datatype and communicator.
+    needs: [Option<usize>; 2],
+    what: What,
+    persistent: bool,
 }
 
 impl Places {
     /// Those of a procedure.
     pub fn of(p: &Procedure) -> Places {
+        let (what, timing) = kind_of(p.class);
+        let by_value = |kind| p.param_index(kind).filter(|&at| p.params[at].passing == Passing::Value);
         Places {
+            needs: [by_value(Kind::Datatype), by_value(Kind::Communicator)],
+            what,
+            persistent: matches!(timing, Timing::Persistent | Timing::Partitioned),
             comm: p.param_index(Kind::Communicator).unwrap_or(0),
             dest: p.param_index(Kind::Dest),
             source: p.param_index(Kind::Source),
@@ -69,10 +78,10 @@ impl Session {
 /// A call of the gate.
 pub unsafe fn send(call: &mut Call) -> usize {
     // SAFETY: the caller's.
-    let result = unsafe { crate::forward::forward(call) };
+    let result = unsafe { crate::forward::passed_on(call) };
     if result as i32 == 0 {
         let mut s = session();
-        let places = s.shapes[call.index].point;
+        let places = &s.shape(call.index).point;
         let (comm, dest) = (call.arg(places.comm), call.arg(places.dest.unwrap_or(3)));
         s.sent(comm, dest);
     }
@@ -163,13 +172,12 @@ pub unsafe fn post(call: &mut Call) -> usize {
     let args = arguments(call, shape.lanes.len());
     let places = shape.point;
     let Some(at) = places.request else { return 1 };
-    let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
-    let (what, timing) = kind_of(shape.procedure.class);
-    let persistent = matches!(timing, Timing::Persistent | Timing::Partitioned);
-    let from_somebody = places.source.is_some_and(|source| !s.proc_null(args[source]));
-    if what == What::Recv && !persistent && from_somebody && !s.drained.is_empty() {
+    if places.what == What::Recv && !places.persistent && !s.drained.is_empty() {
         let (source, tag) = (args[places.source.unwrap_or(3)], args[places.tag.unwrap_or(4)]);
-        if let Some(message) = s.take_drained(comm, source, tag) {
+        let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
+        if !s.proc_null(source)
+            && let Some(message) = s.take_drained(comm, source, tag)
+        {
             drop(s);
             // SAFETY: the caller's.
             return unsafe { hand_out::receive_posted(call.index, shape, &args, at, message) };
@@ -189,8 +197,7 @@ pub unsafe fn post(call: &mut Call) -> usize {
 /// `args` are those of the procedure, which returned `result`.
 pub unsafe fn note_request(index: usize, shape: &'static Shape, args: &[usize; MOST], result: usize) {
     let places = shape.point;
-    let (what, timing) = kind_of(shape.procedure.class);
-    let persistent = matches!(timing, Timing::Persistent | Timing::Partitioned);
+    let (what, persistent) = (places.what, places.persistent);
     let Some(at) = places.request.filter(|_| result as i32 == 0) else { return };
     let mut s = session();
     let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
@@ -199,7 +206,6 @@ pub unsafe fn note_request(index: usize, shape: &'static Shape, args: &[usize; M
     let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Request)) };
     let Some(number) = s.objects.decode(Kind::Request, handle) else { return };
     let needs = s.request_needs(shape, args);
-    let dest = places.dest.and_then(|dest| s.world_rank(comm, args[dest] as i32)).map(|rank| rank as u32);
     s.requests.put(
         number,
         Request {
@@ -209,7 +215,6 @@ pub unsafe fn note_request(index: usize, shape: &'static Shape, args: &[usize; M
             index: index as u16,
             args: *args,
             comm,
-            dest,
             counts: from_somebody,
             counted: false,
             needs,
@@ -239,11 +244,10 @@ impl Session {
     /// The datatype and communicator that a request needs until it is complete.
     pub fn request_needs(&mut self, shape: &Shape, args: &[usize; MOST]) -> [Option<(u8, u32)>; 2] {
         let mut needs = [None, None];
-        for (need, kind) in needs.iter_mut().zip([Kind::Datatype, Kind::Communicator]) {
-            let Some(at) = shape.procedure.param_index(kind) else { continue };
-            if shape.procedure.params[at].passing == phasecast_abi::Passing::Value
-                && let Some(number) = self.decode(kind, args[at])
-            {
+        let places = shape.point.needs.iter().zip([Kind::Datatype, Kind::Communicator]);
+        for (need, (at, kind)) in needs.iter_mut().zip(places) {
+            let Some(at) = *at else { continue };
+            if let Some(number) = self.decode(kind, args[at]) {
                 if let Some(object) = self.objects.get_mut(kind, number) {
                     object.users += 1;
                 }
@@ -405,8 +409,8 @@ impl Session {
         let shape = &self.shapes[index];
         let needs = self.request_needs(shape, &args);
         let (what, persistent, index) = (What::Recv, false, index as u16);
-        let (dest, counts, counted) = (None, true, true);
-        self.requests.put(number, Request { what, persistent, stage, index, args, comm, dest, counts, counted, needs });
+        let (counts, counted) = (true, true);
+        self.requests.put(number, Request { what, persistent, stage, index, args, comm, counts, counted, needs });
     }
 }
 

@@ -74,8 +74,6 @@ pub struct Request {
     pub args: [usize; MOST],
     /// The program's handle of the communicator.
     pub comm: usize,
-    /// World rank of the receiver of a send.
-    pub dest: Option<u32>,
     /// A receive from somebody (not from `MPI_PROC_NULL`): an event when it completes.
     pub counts: bool,
     /// The message is in the counts of traffic already.

@@ -1,18 +1,17 @@
 //! Which way a call goes: by the class of its procedure, as the table says; by name only where a procedure has a meaning
 //! of its own.
 use crate::session::{Call, session};
+use crate::shape::Shape;
 use crate::{attributes, callbacks, completion, convert, forward, life, memory, point, windows};
-use phasecast_abi::{Class, IoStep, Kind, PROCEDURES, Procedure, Return, RmaStep, Timing};
+use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 
 /// Carries out a call of the program.
 pub type Route = unsafe fn(&mut Call) -> usize;
 
-/// The routes of all procedures.
-pub fn routes() -> Vec<Route> {
-    PROCEDURES.iter().map(route).collect()
-}
-
-fn route(procedure: &Procedure) -> Route {
+/// The route of a procedure.
+pub fn route(shape: &Shape) -> Route {
+    let procedure = shape.procedure;
+    let plain = if shape.direct { forward::direct } else { forward::forward };
     let name = procedure.name;
     match name {
         "MPI_Initialized" | "MPI_Finalized" | "MPI_Query_thread" => return life::ask,
@@ -42,6 +41,7 @@ fn route(procedure: &Procedure) -> Route {
     }
     match procedure.returns {
         Return::Handle(_) => return convert::from_fortran,
+        Return::Aint => return forward::calculate,
         Return::Int if name.ends_with("_c2f") || name.ends_with("_toint") => return convert::to_fortran,
         _ => {}
     }
@@ -64,8 +64,7 @@ fn route(procedure: &Procedure) -> Route {
         Class::Rma { step: RmaStep::WindowConstructor | RmaStep::WindowFree, .. } => event,
         _ if procedure.output_index(Kind::Request).is_some() => point::post,
         Class::Io { collective: true, .. } => event,
-        Class::Io { step: IoStep::Other, .. } => forward::forward,
-        _ => forward::forward,
+        _ => plain,
     }
 }
 
@@ -75,7 +74,7 @@ fn route(procedure: &Procedure) -> Route {
 /// A call of the gate.
 unsafe fn event(call: &mut Call) -> usize {
     // SAFETY: the caller's.
-    let result = unsafe { forward::forward(call) };
+    let result = unsafe { forward::passed_on(call) };
     if result as i32 == 0 {
         session().event();
     }
@@ -119,7 +118,7 @@ unsafe fn comm(call: &mut Call) -> usize {
 }
 
 /// Makes an object with callbacks.
-type Maker = unsafe fn(usize, &'static crate::shape::Shape, &[usize; 14]) -> usize;
+type Maker = unsafe fn(usize, &'static Shape, &[usize; 14]) -> usize;
 
 fn maker(procedure: &Procedure) -> Option<Maker> {
     let name = procedure.name;
@@ -144,7 +143,7 @@ unsafe fn make(call: &mut Call) -> usize {
 ///
 /// # Safety
 /// `args` are those of the procedure, in the program's form.
-pub unsafe fn again(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
+pub unsafe fn again(index: usize, shape: &'static Shape, args: &[usize; 14]) -> usize {
     // SAFETY: the caller's.
     unsafe {
         match maker(shape.procedure) {

@@ -11,7 +11,7 @@ use crate::upper::Upper;
 use crate::values::Values;
 use crate::{drain, memory};
 use phasecast_process::gate::Frame;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -43,7 +43,7 @@ pub struct Session {
     /// Requests.
     pub requests: Requests,
     /// Communicators by the program's handle.
-    pub comms: HashMap<usize, Box<Comm>>,
+    pub comms: FxHashMap<usize, Box<Comm>>,
     recent_comm: (usize, *const Comm),
     /// Messages that were taken out of the network at a cut.
     pub drained: drain::Drained,
@@ -53,8 +53,6 @@ pub struct Session {
     pub events: u64,
     /// The program is stopped once so many events are reached.
     pub next_stop: u64,
-    /// The library has just been initialised: a position before the first event.
-    pub fresh: bool,
     /// Callbacks of the program that are running: calls from them are no events.
     pub callbacks: u32,
     /// Messages to and from each rank of the world.
@@ -106,6 +104,8 @@ pub struct Traffic {
 
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 static LOCKED: AtomicBool = AtomicBool::new(false);
+/// A position was reached in the call that is being carried out.
+static STOP: AtomicBool = AtomicBool::new(false);
 /// A thread is with the host because a position was reached; others go on meanwhile.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -180,7 +180,7 @@ impl Session {
     /// A session for a program that has done nothing yet.
     pub fn new(library: &'static Library, program: Upper, hooks: Hooks) -> Session {
         let values = Values::new(program, library);
-        let same = values.same();
+        let (shapes, routes) = tables(values.same(), library);
         map_arena();
         Session {
             library,
@@ -188,17 +188,16 @@ impl Session {
             values,
             log: Log::default(),
             requests: Requests::default(),
-            comms: HashMap::new(),
+            comms: FxHashMap::default(),
             recent_comm: (usize::MAX, std::ptr::null()),
             drained: drain::Drained::default(),
             memory: memory::Lent::default(),
             events: 0,
             next_stop: u64::MAX,
-            fresh: false,
             callbacks: 0,
             traffic: Traffic::default(),
-            shapes: tables(same).0,
-            routes: tables(same).1,
+            shapes,
+            routes,
             hooks,
             clock_offset: 0.0,
             thread_level: None,
@@ -250,6 +249,15 @@ impl Session {
     #[inline(always)]
     pub fn event(&mut self) {
         self.events += u64::from(self.callbacks == 0);
+        self.look();
+    }
+
+    /// Looks whether a position is reached.
+    #[inline(always)]
+    pub fn look(&self) {
+        if self.events >= self.next_stop {
+            STOP.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The world rank of a rank in a communicator; none for `MPI_PROC_NULL` and for processes of other worlds.
@@ -263,11 +271,15 @@ impl Session {
     }
 }
 
-/// The shapes and routes, made once for each case.
-fn tables(same: bool) -> (&'static [Shape], &'static [Route]) {
+/// The shapes and routes, made once for each case; a process has one library.
+fn tables(same: bool, library: &Library) -> (&'static [Shape], &'static [Route]) {
     use std::sync::OnceLock;
     static TABLES: [OnceLock<(Vec<Shape>, Vec<Route>)>; 2] = [OnceLock::new(), OnceLock::new()];
-    let (shapes, routes) = TABLES[usize::from(same)].get_or_init(|| (shapes(same), route::routes()));
+    let (shapes, routes) = TABLES[usize::from(same)].get_or_init(|| {
+        let shapes = shapes(same, library);
+        let routes = shapes.iter().map(route::route).collect();
+        (shapes, routes)
+    });
     (shapes, routes)
 }
 
@@ -287,26 +299,43 @@ pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
     let mut call = Call { index, frame };
     // SAFETY: the gate's frame.
     crate::callbacks::UPPER_FS.set(unsafe { (*frame).fs });
-    if !installed() {
+    let pointer = SESSION.load(Ordering::Relaxed);
+    if pointer.is_null() {
         // SAFETY: the gate's frame.
         return unsafe { crate::life::before_session(&mut call) };
     }
-    let (route, before) = {
-        let s = session();
-        (s.routes[index], s.events)
-    };
+    // SAFETY: a session is never freed while the program runs, and its routes never change.
+    let routes: &'static [Route] = unsafe { (*pointer).routes };
     // SAFETY: the route of this procedure, with its frame.
-    let mut result = unsafe { route(&mut call) };
-    let stop = {
-        let mut s = session();
-        let moved = std::mem::take(&mut s.fresh) || s.events != before;
-        (moved && s.events >= s.next_stop && s.callbacks == 0).then_some(s.hooks.stop)
-    };
-    if let Some(stop) = stop.filter(|_| !STOPPED.swap(true, Ordering::Acquire)) {
-        // SAFETY: a position was reached in this call, which is complete.
-        result = unsafe { stop(frame, result) };
-        STOPPED.store(false, Ordering::Release);
+    let result = unsafe { routes[index](&mut call) };
+    if STOP.load(Ordering::Relaxed) {
+        // SAFETY: the call is complete.
+        return unsafe { stop(frame, result) };
     }
+    result
+}
+
+/// A position was reached in a call, which is complete, or in one of another thread.
+///
+/// # Safety
+/// The frame is the call's.
+#[cold]
+unsafe fn stop(frame: *mut Frame, result: usize) -> usize {
+    let stop = {
+        let s = session();
+        // In a callback the call that it belongs to is not complete.
+        if s.callbacks > 0 {
+            return result;
+        }
+        s.hooks.stop
+    };
+    if STOPPED.swap(true, Ordering::Acquire) {
+        return result;
+    }
+    STOP.store(false, Ordering::Relaxed);
+    // SAFETY: the caller's.
+    let result = unsafe { stop(frame, result) };
+    STOPPED.store(false, Ordering::Release);
     result
 }
 

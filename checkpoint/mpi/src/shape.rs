@@ -1,6 +1,10 @@
 //! How each argument of each procedure is treated on its way down and up: worked out from the table of procedures.
-use crate::{completion, point};
-use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure};
+use crate::library::Library;
+use crate::{completion, log, point};
+use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
+
+/// Arguments that are passed in registers.
+const REGISTERS: usize = 6;
 
 /// How an argument is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,34 +37,65 @@ pub enum Lane {
     Text(&'static str),
 }
 
+impl Lane {
+    /// Whether something must be done with it after the call.
+    fn comes_up(&self) -> bool {
+        match self {
+            Lane::HandleAt(_, d) | Lane::Handles(_, d, _) => *d != Direction::In,
+            Lane::NumberAt(_) | Lane::NumbersAt(..) | Lane::StatusOut | Lane::StatusChanged | Lane::Text(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// The treatment of a procedure's arguments.
 #[derive(Debug)]
 pub struct Shape {
     /// The procedure.
     pub procedure: &'static Procedure,
+    /// Its address in the library; 0 if the library lacks it.
+    pub function: usize,
     /// A lane for each argument.
     pub lanes: Vec<Lane>,
     /// Where the arguments of a message are.
     pub point: point::Places,
     /// Where those of a completion are, if it is one.
     pub completion: Option<completion::Places>,
-    /// Whether something must be done after the call.
-    pub up: bool,
+    /// The arguments that are translated on the way down.
+    pub down: Vec<u8>,
+    /// Their lanes.
+    pub down_lanes: Vec<Lane>,
+    /// The arguments that are brought up after the call.
+    pub up: Vec<u8>,
+    /// Its arguments are in registers and need no memory, and nothing is to be done after it.
+    pub direct: bool,
+    /// What the procedure changes of an object, if that lasts.
+    pub change: Option<log::Change>,
 }
 
 /// The shapes of all procedures. `same`: both sides speak the same interface, so that numbers need no translation.
-pub fn shapes(same: bool) -> Vec<Shape> {
-    let shape = |procedure: &'static Procedure| {
+pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
+    let shape = |(index, procedure): (usize, &'static Procedure)| {
         let lanes: Vec<Lane> = procedure.params.iter().map(|p| lane(procedure, p, same)).collect();
-        let up = lanes.iter().any(|lane| match lane {
-            Lane::HandleAt(_, d) | Lane::Handles(_, d, _) => *d != Direction::In,
-            Lane::NumberAt(_) | Lane::NumbersAt(..) | Lane::StatusOut | Lane::StatusChanged | Lane::Text(_) => true,
-            _ => false,
-        });
+        let places = |which: fn(&Lane) -> bool| (0u8..).zip(&lanes).filter(|(_, l)| which(l)).map(|(i, _)| i).collect();
+        let (down, up): (Vec<u8>, Vec<u8>) = (places(|lane| *lane != Lane::Same), places(Lane::comes_up));
         let (point, completion) = (point::Places::of(procedure), completion::Places::of(procedure));
-        Shape { procedure, lanes, point, completion, up }
+        let change = log::change_of(procedure.name);
+        let down_lanes = lanes.iter().copied().filter(|lane| *lane != Lane::Same).collect();
+        let function = library.function(index).unwrap_or(0);
+        let in_register = |lane: &Lane| {
+            let word = matches!(lane, Lane::Same | Lane::Handle(_) | Lane::Number(_) | Lane::Address(_));
+            word && *lane != Lane::Handle(Kind::Keyval)
+        };
+        let direct = function != 0
+            && lanes.len() <= REGISTERS
+            && lanes.iter().all(in_register)
+            && up.is_empty()
+            && change.is_none()
+            && procedure.returns == Return::ErrorCode;
+        Shape { procedure, function, direct, lanes, point, completion, down, down_lanes, up, change }
     };
-    PROCEDURES.iter().map(shape).collect()
+    PROCEDURES.iter().enumerate().map(shape).collect()
 }
 
 fn lane(procedure: &Procedure, param: &Param, same: bool) -> Lane {

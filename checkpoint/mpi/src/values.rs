@@ -2,7 +2,7 @@
 use crate::library::Library;
 use crate::upper::Upper;
 use phasecast_abi::{Abi, Domain, Kind, constants};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Translates what both sides know from the start.
 pub struct Values {
@@ -12,14 +12,14 @@ pub struct Values {
     pub lower: Abi,
     /// `MPI_REQUEST_NULL` in the program's form.
     pub request_null: usize,
-    down: HashMap<(Kind, usize), usize>,
-    up: HashMap<(Kind, usize), usize>,
+    down: FxHashMap<(Kind, usize), usize>,
+    up: FxHashMap<(Kind, usize), usize>,
     recent: Vec<[(usize, usize); WAYS]>,
     program: Upper,
     /// Addresses that mean something else than memory, in the program's form.
     constant_addresses: Vec<usize>,
     /// The library's form of such an address, by its neutral form.
-    below: HashMap<(Domain, i64), usize>,
+    below: FxHashMap<(Domain, i64), usize>,
 }
 
 /// Domains in which some addresses are constants.
@@ -38,7 +38,7 @@ impl Values {
     /// The translation between a program and a library.
     pub fn new(program: Upper, library: &Library) -> Values {
         let (upper, lower) = (program.abi(), library.abi);
-        let (mut down, mut up) = (HashMap::new(), HashMap::new());
+        let (mut down, mut up) = (FxHashMap::default(), FxHashMap::default());
         for constant in constants() {
             let Domain::Handle(kind) = constant.domain else { continue };
             let value = |abi: Abi, symbols: &dyn phasecast_abi::Symbols| -> Option<usize> {
@@ -65,7 +65,7 @@ impl Values {
             recent,
             program,
             constant_addresses: Vec::new(),
-            below: HashMap::new(),
+            below: FxHashMap::default(),
         };
         values.request_null = values.above("MPI_REQUEST_NULL").unwrap_or(0);
         for constant in constants().filter(|c| ADDRESSES.contains(&c.domain)) {

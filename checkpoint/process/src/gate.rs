@@ -51,6 +51,22 @@ impl Frame {
         // SAFETY: the caller's: arguments beyond the sixth lie above the return address.
         unsafe { *(&raw const self.ret).add(i - 5) }
     }
+
+    /// The first six arguments.
+    #[inline(always)]
+    pub fn registers(&self) -> &[usize; 6] {
+        &self.registers
+    }
+
+    /// Notes how the caller rounds and which floating-point exceptions it wants, for [`resume`] in another process. To be
+    /// called within the call: MPI leaves these registers as they are.
+    pub fn note_controls(&mut self) {
+        // SAFETY: both store a register.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut self.mxcsr, options(nostack, preserves_flags));
+            std::arch::asm!("fnstcw [{}]", in(reg) &raw mut self.fcw, options(nostack, preserves_flags));
+        }
+    }
 }
 
 /// Carries out call `index` of the upper half. It runs with the lower half's thread pointer, on the caller's stack.
@@ -155,8 +171,6 @@ unsafe extern "C" fn crossing() {
         "push rsi",
         "push rdi",
         "sub rsp, 24",
-        "stmxcsr [rsp + 16]",
-        "fnstcw [rsp + 20]",
         "rdfsbase rax",
         "mov [rsp + 8], rax",
         "mov rdi, rsp",
