@@ -12,7 +12,7 @@ use phasecast_trace::Nanos;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Share of the time that was scaled, not measured, which counts as its uncertainty.
-pub(crate) const REST: f64 = 0.15;
+const REST: f64 = 0.15;
 /// A smaller share of a rank's time says nothing of its pace.
 const LITTLE: f64 = 0.01;
 /// Run time's coefficient of variation where little is known of the machine, and how many runs that knowledge is worth.
@@ -101,20 +101,28 @@ pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence
     let quantile = StudentsT::new(0.0, 1.0, rank.freedom.max(1.0)).map_or(2.0, |t| t.inverse_cdf(tail));
     let replayed = analysis.pieces.get(slowest).map_or(0.0, |pieces| replay(pieces, |at| known(slowest, at), &rank));
     let sampling_s = (quantile * rank.variance.sqrt()).max(replayed);
-    let rest_s = REST * rank.unseen;
-    let half_width_s = sampling_s.hypot(rest_s);
-    let machine_s = 2.0 * variation(&analysis.base_runs_s) * rank.total;
-    Estimate {
-        rank: slowest,
-        total_s: rank.total,
-        half_width_s,
-        run_half_width_s: half_width_s + machine_s,
-        sampling_s,
-        rest_s,
-        machine_s,
-        unmeasured_s: rank.unseen,
-        coverage: if rank.base > 0.0 { rank.measured_base / rank.base } else { 0.0 },
-        phases: rank.phases,
+    let coverage = if rank.base > 0.0 { rank.measured_base / rank.base } else { 0.0 };
+    rank.conclude(slowest, analysis, sampling_s, coverage)
+}
+
+impl RankEstimate {
+    /// The estimate of the run, which is that of its slowest rank, from what sampling contributes to the half-width.
+    pub(crate) fn conclude(self, rank: usize, analysis: &Analysis, sampling_s: f64, coverage: f64) -> Estimate {
+        let rest_s = REST * self.unseen;
+        let half_width_s = sampling_s.hypot(rest_s);
+        let machine_s = 2.0 * variation(&analysis.base_runs_s) * self.total;
+        Estimate {
+            rank,
+            total_s: self.total,
+            half_width_s,
+            run_half_width_s: half_width_s + machine_s,
+            sampling_s,
+            rest_s,
+            machine_s,
+            unmeasured_s: self.unseen,
+            coverage,
+            phases: self.phases,
+        }
     }
 }
 
@@ -243,7 +251,7 @@ pub(crate) fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, tar
 }
 
 /// The run time's coefficient of variation: what the base runs show, together with what is usual.
-pub(crate) fn variation(runs: &[f64]) -> f64 {
+fn variation(runs: &[f64]) -> f64 {
     let n = runs.len() as f64;
     let mean = runs.iter().sum::<f64>() / n.max(1.0);
     if runs.is_empty() || mean <= 0.0 {

@@ -8,9 +8,7 @@
 //!
 //! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init is timed in the launch of the restarts
 //! itself, the rest of the start goes at the pace of what was measured.
-use crate::estimate::{
-    Estimate, FEW, PhaseEstimate, REST, RankEstimate, Sample, rank_estimate, ratio, reliability, samples, variation,
-};
+use crate::estimate::{Estimate, FEW, PhaseEstimate, RankEstimate, Sample, rank_estimate, ratio, reliability, samples};
 use crate::model::Analysis;
 use phasecast_trace::Nanos;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -86,21 +84,8 @@ pub fn estimate_restarts(analysis: &Analysis, restarts: &[Restart], edges: &[Edg
     let own = all.get(slowest).map_or(&[][..], Vec::as_slice);
     let program = replayed(own, phases) * rank.total;
     let sampling_s = machine(&groups, own, &rank.phases, confidence).hypot(program);
-    let rest_s = REST * rank.unseen;
-    let half_width_s = sampling_s.hypot(rest_s);
-    let machine_s = 2.0 * variation(&analysis.base_runs_s) * rank.total;
-    Estimate {
-        rank: slowest,
-        total_s: rank.total,
-        half_width_s,
-        run_half_width_s: half_width_s + machine_s,
-        sampling_s,
-        rest_s,
-        machine_s,
-        unmeasured_s: rank.unseen,
-        coverage: coverage(own, &rank.phases),
-        phases: rank.phases,
-    }
+    let coverage = coverage(own, &rank.phases);
+    rank.conclude(slowest, analysis, sampling_s, coverage)
 }
 
 /// Share of a rank's base time in phases of which an occurrence was measured.

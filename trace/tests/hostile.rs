@@ -2,6 +2,7 @@
 //! mutated and their checksums put right again, so that what lies behind the checksum is reached.
 mod common;
 use common::inputs::{check, read_all};
+use common::mutation::{Edit, edits, mutate};
 use common::{Made, call, part, write};
 use phasecast_trace::container::Container;
 use phasecast_trace::decode::Decoder;
@@ -25,36 +26,6 @@ fn made() -> Vec<Made> {
         list
     };
     vec![rank(1), rank(0)]
-}
-
-/// A mutation of bytes: where, from where, how.
-type Edit = (Index, Index, u8, u8);
-
-fn edits() -> impl Strategy<Value = Vec<Edit>> {
-    prop::collection::vec((any::<Index>(), any::<Index>(), 0u8..7, any::<u8>()), 1..8)
-}
-
-fn mutate(bytes: &mut Vec<u8>, edits: &[Edit]) {
-    for (at, from, how, value) in edits {
-        if bytes.is_empty() {
-            return;
-        }
-        let (at, from) = (at.index(bytes.len()), from.index(bytes.len()));
-        match how {
-            0 => bytes[at] ^= 1 << (value & 7),
-            1 => bytes[at] = *value,
-            2 => bytes[at] = 0xff,
-            3 => bytes.insert(at, *value),
-            4 => {
-                bytes.remove(at);
-            }
-            5 => bytes.truncate(at),
-            _ => {
-                let piece = bytes[from..(from + usize::from(*value)).min(bytes.len())].to_vec();
-                bytes.splice(at..at, piece);
-            }
-        }
-    }
 }
 
 /// Changes heads and payloads of a file's frames, and makes the checksums fit.

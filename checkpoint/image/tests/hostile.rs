@@ -1,7 +1,10 @@
 //! Bad images are read or refused: they never panic a reader, hang it, or make it allocate without bound. Checksums are put
 //! right after a change, so that what lies behind them is reached.
 mod common;
+#[path = "../../../trace/tests/common/mutation.rs"]
+mod mutation;
 use common::{set, state};
+use mutation::{Edit, edits, mutate};
 use phasecast_image::packed::{Block, Directory, HEAD, RankPages, StateEntry, TRAILER};
 use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack_file, unpack};
 use phasecast_trace::codec;
@@ -11,36 +14,6 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// A mutation of bytes: where, from where, how.
-type Edit = (Index, Index, u8, u8);
-
-fn edits() -> impl Strategy<Value = Vec<Edit>> {
-    prop::collection::vec((any::<Index>(), any::<Index>(), 0u8..7, any::<u8>()), 1..8)
-}
-
-fn mutate(bytes: &mut Vec<u8>, edits: &[Edit]) {
-    for (at, from, how, value) in edits {
-        if bytes.is_empty() {
-            return;
-        }
-        let (at, from) = (at.index(bytes.len()), from.index(bytes.len()));
-        match how {
-            0 => bytes[at] ^= 1 << (value & 7),
-            1 => bytes[at] = *value,
-            2 => bytes[at] = 0xff,
-            3 => bytes.insert(at, *value),
-            4 => {
-                bytes.remove(at);
-            }
-            5 => bytes.truncate(at),
-            _ => {
-                let piece = bytes[from..(from + usize::from(*value)).min(bytes.len())].to_vec();
-                bytes.splice(at..at, piece);
-            }
-        }
-    }
-}
 
 /// Reads all there is. What is refused is refused as bad input.
 fn read_all(path: &Path) {

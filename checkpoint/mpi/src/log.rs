@@ -50,6 +50,8 @@ pub struct Log {
     /// The records by their number.
     pub records: BTreeMap<u64, Record>,
     next: u64,
+    /// Numbers of the records that changed an object, by [`Record::changed`].
+    changes: BTreeMap<(u8, u64), Vec<u64>>,
 }
 
 /// Kinds whose objects are made again after a restart.
@@ -166,7 +168,7 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
     };
     // Entries of an info stay as they came: it may have been duplicated in between.
     if kind != Kind::Info {
-        s.log_remove_where(|record| record.changed == Some(changed) && record.key == key);
+        s.log_remove_changes(changed, |record| record.key == key);
     }
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
@@ -328,17 +330,31 @@ impl Session {
         }
         let number = self.log.next;
         self.log.next += 1;
+        if let Some(changed) = record.changed {
+            self.log.changes.entry(changed).or_default().push(number);
+        }
         self.log.records.insert(number, record);
         number
     }
 
-    fn log_remove_where(&mut self, which: impl Fn(&Record) -> bool) {
-        let found: Vec<u64> = self.log.records.iter().rev().filter(|(_, r)| which(r)).map(|(&n, _)| n).collect();
+    /// Removes those records, the last first, of what was changed of an object.
+    fn log_remove_changes(&mut self, changed: (u8, u64), which: impl Fn(&Record) -> bool) {
+        let Some(numbers) = self.log.changes.get(&changed) else { return };
+        let is_one = |number: &&u64| self.log.records.get(number).is_some_and(&which);
+        let found: Vec<u64> = numbers.iter().rev().filter(is_one).copied().collect();
         found.into_iter().for_each(|number| self.log_remove(number));
     }
 
     fn log_remove(&mut self, number: u64) {
         let Some(record) = self.log.records.remove(&number) else { return };
+        if let Some(changed) = record.changed
+            && let Some(numbers) = self.log.changes.get_mut(&changed)
+        {
+            numbers.retain(|&other| other != number);
+            if numbers.is_empty() {
+                self.log.changes.remove(&changed);
+            }
+        }
         for (kind, index) in record.needs {
             self.unused(crate::objects::KINDS[usize::from(kind)], index);
         }
@@ -366,7 +382,7 @@ impl Session {
         if kind == Kind::Communicator {
             // What was set on it is gone, even where it has to be made again for others.
             let changed = (slot(kind) as u8, handle as u64);
-            self.log_remove_where(|r| r.changed == Some(changed));
+            self.log_remove_changes(changed, |_| true);
             // Requests may still be under way on it.
             if !self.requests.all().any(|(_, request)| request.comm == handle) {
                 self.forget_comm(handle);
@@ -387,7 +403,7 @@ impl Session {
         let record = object.record;
         let changed = (slot(kind) as u8, self.objects.encode(kind, index) as u64);
         if lasting(kind) {
-            self.log_remove_where(|r| r.changed == Some(changed));
+            self.log_remove_changes(changed, |_| true);
         }
         if let Some(record) = record {
             self.log_remove(record);

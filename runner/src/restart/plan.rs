@@ -151,6 +151,18 @@ impl Profile {
         Window { warm, measured, ..*window }
     }
 
+    /// The window with so many seconds of base time more to be measured, as far as pieces follow.
+    pub fn longer(&self, window: &Window, seconds: f64) -> Window {
+        let (last, own) = (self.pieces() - 1, window.pieces());
+        let aim = self.time(own.clone()) + seconds;
+        let mut end = own.end;
+        // Half a piece more than there is time for is as near to it as half a piece less.
+        while end < last && self.time(own.start..end) + 0.5 * self.time[end] <= aim {
+            end += 1;
+        }
+        Window { measured: end - own.start, ..*window }
+    }
+
     /// A window that serves in the place of one whose cut was refused: from the cut after it, or before it.
     pub fn neighbour(&self, window: &Window) -> Option<Window> {
         let earlier = || window.after.checked_sub(1);

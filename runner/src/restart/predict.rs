@@ -21,8 +21,12 @@ const CONFIDENCE: f64 = 0.95;
 const BUDGET: (f64, f64) = (2.0, 0.02);
 /// The fewest windows that are measured, whatever they cost.
 const FEWEST: usize = 2;
-/// Rounds of one launch: between launches it is seen whether they were enough.
-const ROUNDS: usize = 5;
+/// Rounds of one launch, if they take at most this share of the time that is left: their middle is free of bursts.
+const ROUNDS: (usize, f64) = (3, 0.6);
+/// The share of the time left over that longer windows are planned to use.
+const SPARE: f64 = 0.9;
+/// The most by which a window is made longer, in seconds.
+const LONGEST_S: f64 = 0.5;
 /// What a restart takes beside reading its bytes, and how many bytes are read in a second, before it is known better.
 const RESTART: (f64, f64) = (0.02, 1e9);
 /// What a launch takes beside the launcher and MPI_Init: finding the library, and the end.
@@ -225,37 +229,52 @@ impl Costs<'_> {
     }
 
     /// The windows of the next launch, in order: a round, or what there is time for of it; then one-offs, the longest
-    /// first, and further rounds (if they are wanted), as far as time is left for them.
+    /// first, and further rounds (if they are wanted). What time is left makes the windows of the rounds longer: that is
+    /// cheaper than to restart again, of which only the time after the warm-up counts.
     fn schedule(&self, seen: &Seen, left: f64, more: bool) -> Vec<Window> {
-        let round: Vec<Window> = self.windows.iter().filter(|w| !w.one_off).copied().collect();
+        let mut round: Vec<Window> = self.windows.iter().filter(|w| !w.one_off).copied().collect();
         let mut one_offs: Vec<Window> = self.windows.iter().filter(|w| w.one_off).copied().collect();
         one_offs.sort_by(|a, b| self.profile.time(b.pieces()).total_cmp(&self.profile.time(a.pieces())));
+        let count = round.len();
         let round_s: f64 = round.iter().map(|w| self.window_s(w, seen)).sum();
         let mut left = left - self.launch_s(seen);
-        let mut windows = Vec::new();
-        let mut rounds = 0;
-        if !seen.round {
+        if !seen.round && count > 0 {
             // Where restarts are dear (large images), a spread part of the round must do.
-            let room = (left / round_s.max(1e-9) * round.len() as f64).max(0.0) as usize;
-            let part = room.clamp(FEWEST.min(round.len()), round.len());
-            windows.extend((0..part).map(|at| round[at * round.len() / part]));
-            left -= round_s * part as f64 / round.len().max(1) as f64;
-            rounds = 1;
+            let room = (left / round_s.max(1e-9) * count as f64).max(0.0) as usize;
+            let part = room.clamp(FEWEST.min(count), count);
+            round = (0..part).map(|at| round[at * count / part]).collect();
+            left -= round_s * part as f64 / count as f64;
         }
+        let mut once = Vec::new();
         if !seen.one_offs {
             for window in one_offs {
                 let cost = self.window_s(&window, seen);
-                if cost <= left || windows.is_empty() && round.is_empty() && seen.launches == 0 {
-                    windows.push(window);
+                if cost <= left || once.is_empty() && count == 0 && seen.launches == 0 {
+                    once.push(window);
                     left -= cost;
                 }
             }
         }
-        while more && rounds < ROUNDS && round_s <= left && !round.is_empty() {
-            windows.extend(&round);
-            left -= round_s;
-            rounds += 1;
+        let mut rounds = usize::from(!seen.round);
+        if more && count > 0 && round.len() == count {
+            let room = left + rounds as f64 * round_s;
+            if ROUNDS.0 as f64 * round_s <= ROUNDS.1 * room {
+                rounds = ROUNDS.0;
+            } else if round_s <= room {
+                rounds = 1;
+            }
+            let spare = SPARE * (room / rounds.max(1) as f64 - round_s) / count as f64;
+            let more_s = spare.clamp(0.0, LONGEST_S) / seen.pace();
+            round = round.iter().map(|w| self.profile.longer(w, more_s)).collect();
         }
+        let mut windows = Vec::new();
+        for at in 0..rounds {
+            windows.extend(&round);
+            if at == 0 {
+                windows.append(&mut once);
+            }
+        }
+        windows.append(&mut once);
         windows
     }
 }
@@ -384,11 +403,14 @@ mod tests {
         let (steps, windows) = scheduled(&Seen::default(), 60.0, true);
         let repeating = windows.iter().filter(|w| !w.one_off).count();
         assert_eq!(steps.iter().filter(|w| w.one_off).count(), 1);
-        assert_eq!(steps.len(), 1 + ROUNDS * repeating);
+        assert_eq!(steps.len(), 1 + ROUNDS.0 * repeating);
         assert!(steps[repeating].one_off, "after the first round: {steps:?}");
+        let planned = |w: &Window| windows.iter().any(|p| p.after == w.after && p.measured < w.measured);
+        assert!(steps.iter().all(|w| w.one_off || planned(w)), "longer: {steps:?}");
         // 0.45 s for the launch, 0.4 s a round, 0.8 s for the set-up.
         let (steps, _) = scheduled(&Seen::default(), 1.3, true);
-        assert!(!steps.iter().any(|w| w.one_off) && steps.len() == 2 * repeating, "{steps:?}");
+        assert!(!steps.iter().any(|w| w.one_off) && steps.len() == repeating, "{steps:?}");
+        assert!(steps.iter().all(planned), "rather longer than again: {steps:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Made traces for the tests.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 pub mod inputs;
+pub mod mutation;
 
 use phasecast_trace::model::{CommDef, Ending, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
