@@ -57,7 +57,7 @@ pub fn command(place: &Place, words: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "sh", "-c", script]);
     command.arg(root()).arg(place.path()).args(words);
-    command.env("PATH", "/usr/bin:/bin").env_remove("LD_LIBRARY_PATH").env_remove("TMPDIR");
+    command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env_remove("LD_LIBRARY_PATH").env_remove("TMPDIR");
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe").env("OMPI_MCA_mpi_yield_when_idle", "1");
     command
