@@ -3,7 +3,7 @@
 use crate::job::{CheckpointReport, Cut, CutReport, Job, Program, ReplayReport, Step, StepReport};
 use crate::{dump, restore};
 use anyhow::{Context, Result, anyhow, bail};
-use phasecast_image::{Images, State, Store};
+use phasecast_image::{ImageError, Images, State, Store};
 use phasecast_mpi::{Hooks, Library, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{Cpu, Start, fence, files, signals, space, threads};
@@ -342,7 +342,7 @@ fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Instant) -> Resu
     let images = Images::open(path)?;
     let Some(first) = steps.first() else { bail!("the job has no steps") };
     let rank = launcher_rank()?;
-    let state = images.state(first.cut, rank)?;
+    let state = images.state(first.cut, rank).map_err(|error| no_image(&images, first.cut, rank, error))?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
     let mut numbers: Vec<i32> = FIRST_FILES.collect();
     let mut cuts: Vec<u32> = steps.iter().map(|step| step.cut).collect();
@@ -356,7 +356,12 @@ fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Instant) -> Resu
     let library = phasecast_mpi::prepare(library, hooks());
     let (level, place) = phasecast_mpi::start_library(library, mpi.thread_level).map_err(|reason| anyhow!(reason))?;
     if place.0 != rank as i32 || place.1 != state.size as i32 {
-        bail!("the image is of rank {rank} of {}, but MPI says rank {} of {}", state.size, place.0, place.1);
+        let size = state.size;
+        bail!(
+            "the image is of rank {rank} of {size}, but MPI says rank {} of {}. Does the launcher start {size} ranks, and does it belong to the MPI library that was found?",
+            place.0,
+            place.1
+        );
     }
     gate::install(phasecast_mpi::dispatch)?;
     fence::install()?;
@@ -433,6 +438,16 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     files::clear();
     restore::clear();
     Ok(())
+}
+
+/// Why there is no image of a rank: the launcher has started too many, or the set is not whole.
+fn no_image(images: &Images, cut: u32, rank: u32, error: ImageError) -> anyhow::Error {
+    match images.state(cut, 0) {
+        Ok(State { size, .. }) if rank >= size => anyhow!(
+            "the launcher has started rank {rank}, but the images are of {size} ranks. Let it start {size}, as `mpirun -n {size}` does."
+        ),
+        _ => error.into(),
+    }
 }
 
 fn launcher_rank() -> Result<u32> {

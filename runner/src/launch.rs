@@ -1,4 +1,5 @@
 //! Starts a parallel program with the machine's launcher, watches it, and ends it without leaving a process behind.
+use crate::orphans;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -64,9 +65,8 @@ impl Launcher {
     /// If the launcher cannot be started.
     pub fn start(&self, command: &[OsString]) -> Result<Launch> {
         let started_ns = monotonic_ns();
-        let mut child = Command::new(&self.words[0])
-            .args(&self.words[1..])
-            .args(command)
+        let mut launcher = Command::new(&self.words[0]);
+        let mut child = orphans::keep(launcher.args(&self.words[1..]).args(command))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -153,7 +153,7 @@ impl Launch {
     }
 
     /// Ends the program: the launcher is asked to, the ranks on this host (`pids`) are killed, and what is left of
-    /// its process group after three seconds too.
+    /// its process group after three seconds too. What it has left behind is ended in any case, unless it has ended well.
     pub fn stop(&mut self, pids: &[u32]) {
         self.quiet.store(true, Ordering::Relaxed);
         let ended = matches!(self.ended(), Ok(Some(_)));
@@ -165,6 +165,10 @@ impl Launch {
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
         }
         if ended {
+            // One that failed, or was killed, may have left its ranks behind.
+            if self.ended.is_some_and(|(status, _)| !status.success()) {
+                orphans::end();
+            }
             return;
         }
         let patience = Instant::now() + Duration::from_secs(3);
@@ -175,6 +179,7 @@ impl Launch {
         if let Ok(status) = self.child.wait() {
             self.ended.get_or_insert((status, monotonic_ns()));
         }
+        orphans::end();
     }
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod launch;
 mod live;
+mod orphans;
 mod output;
 mod progress;
 mod restart;

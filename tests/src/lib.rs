@@ -4,8 +4,11 @@
 pub mod example;
 pub mod matrix;
 pub mod mpi;
+pub mod network;
+pub mod place;
 pub mod process;
 pub mod program;
+pub mod release;
 pub mod split;
 pub mod traced;
 

@@ -18,7 +18,7 @@ already is left alone, so a second call does nothing and takes a moment.
 Building phasecast itself needs none of this.";
 
 /// Debian packages that the examples, the tests and the demo need.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 13] = [
     "openmpi-bin",
     "libopenmpi-dev",
     "mpich",
@@ -30,6 +30,8 @@ const PACKAGES: [&str; 11] = [
     "libclang-dev",
     "libopen-trace-format2-dev",
     "chromium",
+    "debootstrap",
+    "iproute2",
 ];
 
 /// Environment name, wheel, and a file that shows that the wheel is there.

@@ -2,13 +2,15 @@
 use crate::commands::compare;
 use crate::commands::predict::{PRECISION, duration, introduce};
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts};
+use crate::launch::{Launcher, catch_interrupts, in_path};
 use crate::output::{self, percent, seconds};
 use crate::restart::predict::Wish;
+use crate::restart::save::digest;
 use crate::restart::verify::{true_runs, verify};
 use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Test a signature with images on its base machine: does it predict its own program?
@@ -49,6 +51,7 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
         );
         return Err(Refusal::Input(what).into());
     }
+    same_program(&signature)?;
     catch_interrupts();
     introduce(&signature);
     let launcher = Launcher::find(args.launcher.as_deref(), manifest.ranks, Path::new(&manifest.command[0]))?;
@@ -65,4 +68,21 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
         prediction.phases.iter().filter_map(|p| Some(format!("{} {}", p.id, percent(p.pete?)))).collect();
     text.push_str(&format!("error by phase: {}\n", off.join(", ")));
     output::words(&text)
+}
+
+/// Refuses to compare with another program than the one that was signed.
+fn same_program(signature: &Signature) -> Result<()> {
+    let name = &signature.manifest.command[0];
+    let Some(path) = in_path(OsStr::new(name)) else {
+        let what = format!("the program {name} is needed for a true run, and it is not there. Put it there.");
+        return Err(Refusal::Input(what).into());
+    };
+    let (sha256, _) = digest(&path)?;
+    match &signature.manifest.images {
+        Some(images) if images.program.sha256 != sha256 => {
+            let what = format!("{} is not the program that was signed: it has changed. Sign it again.", path.display());
+            Err(Refusal::Input(what).into())
+        }
+        _ => Ok(()),
+    }
 }

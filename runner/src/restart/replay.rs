@@ -88,7 +88,9 @@ impl<'a> Replayer<'a> {
         let launched_ns = hosts.launch.started_ns();
         let limit = PATIENCE + Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6));
         self.watch(&mut hosts, &out, &steps, limit, told)?;
-        let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank)).collect::<Result<Vec<_>>>()?;
+        let said = hosts.launch.said();
+        let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, &said));
+        let reports = reports.collect::<Result<Vec<_>>>()?;
         self.gather(windows, &steps, &reports, launched_ns)
     }
 
@@ -279,10 +281,13 @@ fn progress(out: &Path, rank: u32) -> usize {
     file.iter().filter(|byte| **byte == b'\n').count()
 }
 
-fn read_report(out: &Path, rank: u32) -> Result<ReplayReport> {
+/// The report of a rank; `said` is what the hosts have complained of.
+fn read_report(out: &Path, rank: u32, said: &str) -> Result<ReplayReport> {
     let path = out.join(format!("rank-{rank:05}.json"));
-    let bytes = fs::read(&path)
-        .with_context(|| format!("rank {rank} left no report. Do all ranks reach the folder {}?", out.display()))?;
+    let bytes = fs::read(&path).with_context(|| match said {
+        "" => format!("rank {rank} left no report. Do all ranks reach {}?", out.display()),
+        said => format!("rank {rank} left no report: {said}"),
+    })?;
     serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))
 }
 

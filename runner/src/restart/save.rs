@@ -107,7 +107,9 @@ impl Saving<'_> {
         let job = Job::Checkpoint { program, cuts: cuts.clone(), images: folder.clone(), cpu };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("save-{number}.json")))?;
         self.wait(&mut hosts)?;
-        let reports = (0..self.analysis.ranks).map(|rank| self.report(&folder, rank)).collect::<Result<Vec<_>>>()?;
+        let said = hosts.launch.said();
+        let report = |rank| self.report(&folder, rank, &said);
+        let reports = (0..self.analysis.ranks).map(report).collect::<Result<Vec<_>>>()?;
         self.sort(folder, windows, &places, &cuts, &reports)
     }
 
@@ -136,10 +138,12 @@ impl Saving<'_> {
         }
     }
 
-    fn report(&self, folder: &Path, rank: u32) -> Result<CheckpointReport> {
+    /// The report of a rank; `said` is what the hosts have complained of.
+    fn report(&self, folder: &Path, rank: u32, said: &str) -> Result<CheckpointReport> {
         let path = folder.join(format!("rank-{rank:05}.json"));
-        let bytes = fs::read(&path).with_context(|| {
-            format!("rank {rank} left no report of its images. Do all ranks reach the folder {}?", folder.display())
+        let bytes = fs::read(&path).with_context(|| match said {
+            "" => format!("rank {rank} left no report of its images. Do all ranks reach {}?", folder.display()),
+            said => format!("the run that saves images left no report of rank {rank}: {said}"),
         })?;
         let report: CheckpointReport =
             serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))?;

@@ -1,0 +1,91 @@
+//! Processes that a launcher leaves behind: one that is killed cannot end its ranks. So this process becomes the parent of
+//! what its launchers leave (they are its "subreaper"), finds its descendants, and ends them.
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// So long descendants may take to die.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// From now on what a child of this process leaves behind becomes a child of this process; and the child is told to end
+/// if this process is killed.
+pub fn keep(command: &mut Command) -> &mut Command {
+    // Kernels before 3.4 cannot: what is left behind is then not seen.
+    let _ = prctl::set_child_subreaper(true);
+    let us = Pid::this();
+    let with_us = move || {
+        prctl::set_pdeathsig(Signal::SIGTERM)?;
+        if Pid::parent() == us { Ok(()) } else { Err(std::io::ErrorKind::Interrupted.into()) }
+    };
+    // SAFETY: system calls only, which may be made between fork and exec.
+    unsafe { command.pre_exec(with_us) }
+}
+
+/// Ends all descendants of this process.
+pub fn end() {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let left = descendants();
+        if left.is_empty() || Instant::now() > until {
+            return;
+        }
+        for pid in left {
+            let _ = kill(pid, Signal::SIGKILL);
+            // Only what is a child by now can be waited for; the rest becomes one.
+            let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Children of this process, their children, and so on.
+fn descendants() -> Vec<Pid> {
+    let parents = parents();
+    let mut found = vec![std::process::id() as i32];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found.into_iter().skip(1).map(Pid::from_raw).collect()
+}
+
+/// All processes with their parents.
+fn parents() -> Vec<(i32, i32)> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let with_parent = |pid| {
+        let line = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // After the name, which may hold anything: the state, then the parent.
+        let after = line.iter().rposition(|byte| *byte == b')')?;
+        let text = std::str::from_utf8(&line[after + 1..]).ok()?;
+        Some((pid, text.split_whitespace().nth(1)?.parse().ok()?))
+    };
+    pids.filter_map(with_parent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_child_leaves_behind_is_ended() {
+        let mut shell = Command::new("sh");
+        keep(shell.args(["-c", "setsid sleep 1000 & setsid sh -c 'sleep 1000; true' & sleep 1000; true"]));
+        let mut child = shell.spawn().expect("there is a shell");
+        let until = Instant::now() + Duration::from_secs(10);
+        while descendants().len() < 5 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(descendants().len(), 5, "a shell with three children, one of which has one");
+        child.kill().expect("it runs");
+        child.wait().expect("it was ours");
+        assert_eq!(descendants().len(), 4);
+        end();
+        assert_eq!(descendants(), []);
+    }
+}

@@ -1,0 +1,255 @@
+//! What goes wrong while a signature is made or used: each time a clear error within half a minute, no process left, no
+//! half signature under the final name, and the program's own runs unharmed.
+
+use nix::sys::signal::Signal;
+use phasecast_tests::mpi::Mpi;
+use phasecast_tests::place::{LAUNCHERS, Place, json, parent, send};
+use phasecast_tests::process::{Outcome, Running, run, start};
+use phasecast_tests::program::programs;
+use phasecast_tests::split::{Base, Choice, chosen, cuts, native};
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long an error may take to be told.
+const SOON: Duration = Duration::from_secs(30);
+/// What the trace of a base run, and the jobs of the saving run and of the first prediction are called.
+const STAGES: [&str; 4] = ["base1.trace", "base2.trace", "save-1.json", "replay-0.json"];
+
+/// How a command ends, which may not take longer than [`SOON`].
+fn ends_soon(command: Running, what: &str) -> Outcome {
+    command.finish_within(SOON).unwrap_or_else(|outcome| panic!("{what}: more than {SOON:?}: {outcome:?}"))
+}
+
+/// Kills a rank, or the launcher, of the command that runs.
+fn strike(command: &Running, ranks: &[i32], launcher: bool) {
+    // Once sooner, once later in their lives.
+    sleep(Duration::from_millis(if launcher { 20 } else { 400 }));
+    let mut victim = ranks[1];
+    while launcher && parent(victim) != command.id() as i32 {
+        victim = parent(victim);
+    }
+    send(victim, Signal::SIGKILL);
+}
+
+#[test]
+fn ranks_and_launchers_that_die_while_signing() {
+    for (number, stage) in STAGES.into_iter().enumerate() {
+        for launcher in [false, true] {
+            let place = Place::alone();
+            let mpi = if (number % 2 == 0) == launcher { Mpi::OpenMpi } else { Mpi::Mpich };
+            let what = format!("{stage}, launcher {launcher}, {}", mpi.name());
+            let sign = start(&mut place.sign(mpi, &[]));
+            let ranks = place.wait_for_ranks(stage);
+            strike(&sign, &ranks, launcher);
+            let outcome = ends_soon(sign, &what);
+            assert_eq!(outcome.code, 1, "{what}: {outcome:?}");
+            let told = outcome.stderr.lines().last().unwrap_or_default();
+            assert!(told.starts_with("phasecast: ") && told.contains("failed"), "{what}: {outcome:?}");
+            place.assert_clean(&[]);
+        }
+    }
+}
+
+#[test]
+fn launchers_that_die_while_predicting() {
+    let place = Place::alone();
+    place.given(Mpi::OpenMpi);
+    for launcher in LAUNCHERS {
+        let predict = start(&mut place.predict(launcher, &["--budget", "15s", "--precision", "0.0001"]));
+        let ranks = place.wait_for_ranks(STAGES[3]);
+        strike(&predict, &ranks, true);
+        let outcome = ends_soon(predict, launcher);
+        // What was measured before, or can be measured anew, it may still tell of: then it says so.
+        match outcome.code {
+            0 => assert!(json(&outcome)["notes"].to_string().contains("failed"), "{outcome:?}"),
+            code => assert!(code == 1 && outcome.stderr.contains("the restart failed"), "{outcome:?}"),
+        }
+        place.assert_clean(&["app.phc"]);
+    }
+    // Nor may anything be left of a prediction that is itself killed: its launcher is told.
+    for launcher in LAUNCHERS {
+        let predict = start(&mut place.predict(launcher, &["--budget", "60s", "--precision", "0.0001"]));
+        place.wait_for_ranks(STAGES[3]);
+        send(predict.id() as i32, Signal::SIGKILL);
+        ends_soon(predict, launcher);
+        let patience = Instant::now() + SOON;
+        while !place.processes().is_empty() && Instant::now() < patience {
+            sleep(Duration::from_millis(20));
+        }
+        assert_eq!(place.processes(), [] as [i32; 0], "{launcher}: processes are left");
+    }
+}
+
+#[test]
+fn a_live_prediction_outlives_its_launcher() {
+    for (mpi, launcher) in [Mpi::OpenMpi, Mpi::Mpich].into_iter().zip(LAUNCHERS) {
+        let place = Place::alone();
+        let program = place.program(mpi, "stencil.c");
+        let mut sign = place.phasecast(&["sign", "--live", "-n", "2", "-o", "app.phc", "--"]);
+        run(sign.arg(&program).args(["64", "500"])).succeeded();
+        let mut predict = place.phasecast(&["predict", "app.phc", "--launcher", launcher, "--"]);
+        let predict = start(predict.arg(&program).args(["512", "1000000"]));
+        let ranks = place.wait_for_ranks(".phasecast-");
+        strike(&predict, &ranks, true);
+        let outcome = ends_soon(predict, launcher);
+        assert!(outcome.code == 1 && outcome.stderr.contains("failed on this machine"), "{outcome:?}");
+        place.assert_clean(&["app.phc"]);
+    }
+}
+
+#[test]
+fn signatures_that_were_damaged_on_their_way() {
+    let place = Place::alone();
+    place.given(Mpi::Mpich);
+    let file = place.path().join("app.phc");
+    let whole = fs::read(&file).expect("it was written");
+    let n = whole.len();
+    let used = |bytes: &[u8], words: &[&str]| {
+        fs::write(&file, bytes).expect("it can be written");
+        let outcome = ends_soon(start(&mut place.phasecast(words)), &format!("{words:?}"));
+        place.assert_clean(&["app.phc"]);
+        outcome
+    };
+    let predict = ["predict", "app.phc", "--launcher", LAUNCHERS[0]];
+    for length in [0, 100, n / 3, n / 2, n - 4096, n - 1] {
+        let refused = used(&whole[..length], &predict);
+        assert!(refused.code == 3 && refused.stderr.contains("app.phc"), "{length} of {n}: {refused:?}");
+    }
+    for at in (1..8).map(|part| part * n / 8) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        let checked = used(&flipped, &["verify-file", "app.phc"]);
+        assert!(checked.code == 3 && checked.stderr.contains("app.phc"), "byte {at} of {n}: {checked:?}");
+        // A prediction reads what it needs; where it needs the damaged part it ends.
+        let predicted = used(&flipped, &predict);
+        let told = predicted.stderr.contains("app.phc is damaged");
+        assert!(predicted.code == 0 || told && [1, 3].contains(&predicted.code), "byte {at} of {n}: {predicted:?}");
+    }
+}
+
+/// One program's images in a folder, as they are before they are packed: a part of them is removed or damaged.
+#[test]
+fn a_rank_without_its_image() {
+    let _alone = Place::alone();
+    let program = programs().into_iter().find(|program| program.name == "collectives").expect("it is there");
+    let all = cuts(&program, Mpi::OpenMpi, 0).expect("it can be traced");
+    let expected = native(&program, Mpi::OpenMpi).expect("it runs");
+    for (name, length) in
+        [("cut-0000.rank-00001.state", None), ("rank-00001.store", None), ("rank-00001.store", Some(5000))]
+    {
+        let mut cut = chosen(all.clone(), Choice::One(all.len() / 2), &program.name);
+        cut[0].id = 0;
+        let base = Base::cut(&program, Mpi::OpenMpi, cut, &expected).expect("it can be cut");
+        assert_eq!((base.saved.len(), &base.failures), (1, &vec![]));
+        let file = base.images().join(name);
+        match length {
+            None => fs::remove_file(&file).expect("it is there"),
+            Some(length) => fs::File::options().write(true).open(&file).and_then(|f| f.set_len(length)).expect("cut"),
+        }
+        for target in [Mpi::OpenMpi, Mpi::Mpich] {
+            let begun = Instant::now();
+            let wrong = base.replay(target, &base.saved[0], &expected).expect_err("it cannot go on");
+            let told = wrong.contains("phasecast host: ") && (wrong.contains(name) || wrong.contains("rank 1"));
+            assert!(told && begun.elapsed() < SOON && !wrong.contains("did not end"), "{name}: {wrong}");
+        }
+    }
+}
+
+#[test]
+fn launchers_of_another_number_of_ranks() {
+    let place = Place::alone();
+    place.given(Mpi::OpenMpi);
+    for launcher in LAUNCHERS {
+        for (ranks, words) in [("1", "but MPI says rank 0 of 1"), ("3", "but the images are of 2 ranks")] {
+            let launcher = launcher.replace("{n}", ranks);
+            let outcome = ends_soon(start(&mut place.predict(&launcher, &[])), &launcher);
+            assert!(outcome.code == 1 && outcome.stderr.contains(words), "{launcher}: {outcome:?}");
+            place.assert_clean(&["app.phc"]);
+        }
+    }
+}
+
+#[test]
+fn another_version_of_the_program() {
+    let place = Place::alone();
+    place.signed(Mpi::OpenMpi);
+    let program = place.program(Mpi::OpenMpi, "stencil.c");
+    let mut bytes = fs::read(&program).expect("it is there");
+    bytes.push(0);
+    fs::write(&program, bytes).expect("it can be written");
+    let outcome = ends_soon(start(&mut place.phasecast(&["verify", "app.phc"])), "verify");
+    assert!(outcome.code == 3 && outcome.stderr.contains("is not the program that was signed"), "{outcome:?}");
+    fs::remove_file(program).expect("it is there");
+    let outcome = ends_soon(start(&mut place.phasecast(&["verify", "app.phc"])), "verify");
+    assert!(outcome.code == 3 && outcome.stderr.contains("is needed"), "{outcome:?}");
+    place.assert_clean(&["app.phc"]);
+}
+
+/// The kernel's word on the processor is hidden behind one that leaves AVX2 out.
+#[test]
+fn a_processor_that_lacks_the_baseline() {
+    let place = Place::alone();
+    place.given(Mpi::OpenMpi);
+    for words in ["predict app.phc", "preflight app.phc"] {
+        let script = format!(
+            "mount -t tmpfs none /mnt && sed 's/ avx2 / /' /proc/cpuinfo > /mnt/cpuinfo && \
+             mount --bind /mnt/cpuinfo /proc/cpuinfo && exec \"$0\" {words} --launcher '{}'",
+            LAUNCHERS[1]
+        );
+        let plain = place.phasecast(&[]);
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", &script]).arg(plain.get_program());
+        let outcome = ends_soon(start(command.current_dir(place.path())), words);
+        assert!(outcome.code == 4 && outcome.stderr.contains("lacks avx2 of x86-64-v3"), "{outcome:?}");
+        assert!(outcome.stderr.contains("--cpu-baseline x86-64-v2"), "{outcome:?}");
+        place.assert_clean(&["app.phc"]);
+    }
+}
+
+/// Signs on a disk of this size: what is left there, by name, after the exit code.
+fn signed_on_a_disk_of(kib: u32, place: &Place) -> (Outcome, Vec<String>) {
+    let disk = place.path().join("openmpi-disk");
+    fs::create_dir_all(&disk).expect("a folder");
+    let sign = place.sign(Mpi::OpenMpi, &["--no-verify"]);
+    let mut command = Command::new("unshare");
+    let script = format!(
+        "mount -t tmpfs -o size={kib}k none \"$0\" || exit 99; cd \"$0\"; \"$@\" > /dev/null; code=$?; ls -A; exit $code"
+    );
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]).arg(&disk);
+    command.arg(sign.get_program()).args(sign.get_args()).current_dir(place.path());
+    sign.get_envs().for_each(|(name, value)| drop(value.map(|value| command.env(name, value))));
+    let outcome = run(&mut command);
+    let left = outcome.stdout.lines().map(str::to_owned).collect();
+    (outcome, left)
+}
+
+#[test]
+fn disks_that_are_full_before_the_signature_is_whole() {
+    let place = Place::alone();
+    place.signed(Mpi::OpenMpi);
+    let size = fs::metadata(place.path().join("app.phc")).expect("it was written").len() / 1024;
+    // In the images, and in packing them.
+    for percent in [40, 150] {
+        let kib = (size * percent / 100) as u32;
+        let (outcome, left) = signed_on_a_disk_of(kib, &place);
+        let what = format!("{kib} KiB for {size} KiB: {outcome:?}");
+        assert!(outcome.code == 1 && outcome.stderr.contains("No space left"), "{what}");
+        assert!(left.is_empty(), "{left:?} are left, {what}");
+        // Two base runs, and one or two that saved: all came to their end.
+        let runs = outcome.stderr.matches("stencil: ok").count();
+        assert!(runs >= 3 || percent < 100 && runs >= 2, "{runs} runs came to their end, {what}");
+        place.assert_clean(&["app.phc"]);
+    }
+    // Nor is a prediction begun where there is no room for its reports.
+    let disk = place.path().join("openmpi-disk");
+    let script = "mount -t tmpfs -o size=64k none \"$0\" && cd \"$0\" && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script]).arg(&disk);
+    let predict = place.predict(LAUNCHERS[0], &[]);
+    command.arg(predict.get_program()).arg("predict").arg(place.path().join("app.phc"));
+    let outcome = ends_soon(start(&mut command), "predict");
+    assert!(outcome.code == 4 && outcome.stderr.contains("are free in the working folder"), "{outcome:?}");
+    place.assert_clean(&["app.phc"]);
+}
