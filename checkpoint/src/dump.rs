@@ -4,14 +4,21 @@
 //! means nothing. The kinds of pages are kept apart, because a program on pages of another kind runs at another speed.
 use crate::memory::{self, Mapping, MemoryError};
 use crate::memory_kinds::{Kind, Kinds, Stretch};
-use phasecast_image::{Backing, Content, Flags, HUGE_PAGES, PAGE, Protection, Region, Run, State, Store};
+use crossbeam_channel::bounded;
+use phasecast_image::store::page_hash;
+use phasecast_image::{Backing, Content, Flags, HUGE_PAGES, PAGE, PageHash, Protection, Region, Run, State, Store};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::thread;
 
 /// Pages that are looked at and then stored while they are in the cache.
 const CHUNK: u64 = phasecast_image::store::CHUNK as u64;
+/// Fewer bytes than this are looked at by the thread that writes them.
+const ALONE: usize = 4 << 20;
+/// So many chunks a second thread may be ahead of the one that writes.
+const AHEAD: usize = 4;
 
 /// What a dump found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,24 +155,24 @@ impl Dump<'_> {
         let here = (&raw const space) as u64;
         let own_stack = (mapping.start..mapping.end).contains(&here);
         let direct = !own_stack && !mapping.is_file() && mapping.protection.allows(Protection::READ);
+        if direct {
+            let length = (range.end - range.start) as usize;
+            // SAFETY: the mapping is there and may be read, no file that could be cut stands behind it, and the upper half,
+            // whose memory it is, stands still. It is not the stack that this function runs on.
+            let bytes = unsafe { std::slice::from_raw_parts(range.start as *const u8, length) };
+            self.space = space;
+            return self.direct(bytes, huge, runs);
+        }
         let mut at = range.start;
         while at < range.end {
             let length = (range.end - at).min(CHUNK * PAGE as u64) as usize;
-            if direct {
-                // SAFETY: the mapping is there and may be read, no file that could be cut stands behind it, and the upper half,
-                // whose memory it is, stands still. It is not the stack that this function runs on.
-                let bytes = unsafe { std::slice::from_raw_parts(at as *const u8, length) };
-                self.store_pages(bytes, huge, runs)?;
-                at += length as u64;
-                continue;
-            }
             let read = read_pages(&self.mem, &mut space[..length], at);
             let got = match read {
                 Ok(got) => got,
                 Err(source) if present => return Err(MemoryError::Read { address: at, source }),
                 Err(_) => 0,
             };
-            self.store_pages(&space[..got], huge, runs)?;
+            self.store_pages(&space[..got], &sums(&space[..got]), huge, runs)?;
             if got == 0 {
                 push(runs, 1, false, Content::Untouched);
             }
@@ -175,22 +182,66 @@ impl Dump<'_> {
         Ok(())
     }
 
-    fn store_pages(&mut self, bytes: &[u8], huge: bool, runs: &mut Vec<Run>) -> Result<(), MemoryError> {
+    /// Saves memory that can be used where it is. A second thread looks at the pages while this one writes those before.
+    fn direct(&mut self, bytes: &[u8], huge: bool, runs: &mut Vec<Run>) -> Result<(), MemoryError> {
+        let mut chunks = bytes.chunks(CHUNK as usize * PAGE);
+        if bytes.len() < ALONE {
+            return chunks.try_for_each(|chunk| self.store_pages(chunk, &sums(chunk), huge, runs));
+        }
+        thread::scope(|scope| {
+            let (send, ready) = bounded(AHEAD);
+            let mut ahead = chunks.clone();
+            let look = move || ahead.all(|chunk| send.send(sums(chunk)).is_ok());
+            // If no thread can be made, `send` is gone, and this one does it all.
+            let _ = without_signals(|| thread::Builder::new().spawn_scoped(scope, look));
+            chunks.try_for_each(|chunk| {
+                let sums = ready.recv().unwrap_or_else(|_| sums(chunk));
+                self.store_pages(chunk, &sums, huge, runs)
+            })
+        })
+    }
+
+    fn store_pages(
+        &mut self,
+        bytes: &[u8],
+        sums: &[Option<PageHash>],
+        huge: bool,
+        runs: &mut Vec<Run>,
+    ) -> Result<(), MemoryError> {
         let mut places = Vec::new();
-        let zero: Vec<bool> = bytes.chunks_exact(PAGE).map(is_zero).collect();
         let mut at = 0;
-        for same in zero.chunk_by(|a, b| a == b) {
+        for same in sums.chunk_by(|a, b| a.is_some() == b.is_some()) {
             let stretch = &bytes[at..at + same.len() * PAGE];
             at += stretch.len();
-            if same[0] {
+            if same[0].is_none() {
                 push(runs, same.len() as u64, huge, Content::PrivateZero);
                 continue;
             }
             places.clear();
-            self.store.add(stretch, &mut places, &mut self.hashes)?;
+            let first = self.hashes.len();
+            self.hashes.extend(same.iter().flatten());
+            self.store.add_hashed(stretch, &self.hashes[first..], &mut places)?;
             places.iter().for_each(|&(first, count)| push(runs, count, huge, Content::Data(first)));
         }
         Ok(())
+    }
+}
+
+/// The hash of each page, none for one that is zero.
+fn sums(bytes: &[u8]) -> Vec<Option<PageHash>> {
+    bytes.chunks_exact(PAGE).map(|page| (!is_zero(page)).then(|| page_hash(page))).collect()
+}
+
+/// Has a thread made that takes no signals: the program's handlers must not run on it.
+fn without_signals<T>(make: impl FnOnce() -> T) -> T {
+    // SAFETY: sets of signals of our own; the mask is put back.
+    unsafe {
+        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+        let made = make();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        made
     }
 }
 

@@ -1,6 +1,7 @@
 //! End-to-end tests: what they share. They run the real command on the programs of `examples/` under real MPIs; an MPI
 //! that is missing is a failure, which names `cargo xtask setup`.
 
+pub mod bench;
 pub mod example;
 pub mod matrix;
 pub mod mpi;

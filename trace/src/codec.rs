@@ -69,16 +69,31 @@ impl Unpacker {
     /// # Errors
     /// A sentence if it is not a zstd block of that length.
     pub fn unpack(&mut self, bytes: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        out.clear();
+        out.reserve(length);
+        whole(self.state()?.decompress_to_buffer(bytes, out), length)
+    }
+
+    /// Unpacks a block that has exactly the length of `out`.
+    ///
+    /// # Errors
+    /// A sentence if it is not a zstd block of that length.
+    pub fn unpack_to(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<(), String> {
+        whole(self.state()?.decompress_to_buffer(bytes, out), out.len())
+    }
+
+    fn state(&mut self) -> Result<&mut zstd::bulk::Decompressor<'static>, String> {
         let state = match self.0.take() {
             Some(state) => state,
             None => zstd::bulk::Decompressor::new().map_err(|error| format!("zstd fails ({error})"))?,
         };
-        let state = self.0.insert(state);
-        out.clear();
-        out.reserve(length);
-        let read = state.decompress_to_buffer(bytes, out).map_err(|e| format!("a block cannot be unpacked ({e})"))?;
-        if read == length { Ok(()) } else { Err(format!("a block has {read} bytes instead of {length}")) }
+        Ok(self.0.insert(state))
     }
+}
+
+fn whole(unpacked: std::io::Result<usize>, length: usize) -> Result<(), String> {
+    let read = unpacked.map_err(|error| format!("a block cannot be unpacked ({error})"))?;
+    if read == length { Ok(()) } else { Err(format!("a block has {read} bytes instead of {length}")) }
 }
 
 #[cfg(test)]

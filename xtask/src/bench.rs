@@ -4,13 +4,15 @@ use crate::setup;
 use crate::shell::{self, Done, Failure};
 
 pub const HELP: &str = "\
-Measure the tracer, the analyzer or the predictions
+Measure the tracer, the analyzer, predictions, or the split process and its images
 
-Usage: cargo xtask bench <tracer|analyzer|predict> [ARGUMENTS]
+Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed> [ARGUMENTS]
 
-  tracer    ns and bytes per event, and the slow-down of real programs under Open MPI and MPICH
-  analyzer  events per second, memory, and linearity on made traces
-  predict   error, interval and cost of live predictions, for programs given as NAME:RANKS:BASE[:TARGET]
+  tracer      ns and bytes per event, and the slow-down of real programs under Open MPI and MPICH
+  analyzer    events per second, memory, and linearity on made traces
+  predict     error, interval and cost of live predictions, for programs given as NAME:RANKS:BASE[:TARGET]
+  checkpoint  the split process: what it adds to calls, system calls and programs; saving, restoring, restarts
+  truespeed   restarted phases of programs bound by their memory against native and split runs
 
 What follows is handed to the benchmark program.";
 
@@ -18,19 +20,13 @@ What follows is handed to the benchmark program.";
 pub fn run(args: &[String]) -> Done {
     let mut command = shell::cargo();
     match args.first().map(String::as_str) {
-        Some("tracer") => {
-            setup::run(&[])?;
-            shell::step(shell::cargo().args(["build", "--release"]))?;
-            command.args(["run", "--release", "-p", "phasecast-tests", "--bin", "bench-tracer", "--"]);
-            shell::mpi_environment(&mut command).env("PHASECAST", shell::target().join("release/phasecast"));
-        }
         Some("analyzer") => {
             command.args(["run", "--release", "-p", "phasecast-analyzer", "--example", "bench_analyzer", "--"]);
         }
-        Some("predict") => {
+        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed")) => {
             setup::run(&[])?;
             shell::step(shell::cargo().args(["build", "--release"]))?;
-            command.args(["run", "--release", "-p", "phasecast-tests", "--bin", "bench-predict", "--"]);
+            command.args(["run", "--release", "-p", "phasecast-tests", "--bin", &format!("bench-{name}"), "--"]);
             shell::mpi_environment(&mut command).env("PHASECAST", shell::target().join("release/phasecast"));
         }
         Some(other) => return Err(Failure::Usage(format!("there is no benchmark '{other}'"))),

@@ -181,9 +181,16 @@ impl PackedSet {
             }
         }
         let state = || (Unpacker::default(), Vec::new(), Vec::new());
-        fetch::on_all_cores(fetch::groups(found), bytes, state, |(unpacker, stored, raw), group| {
+        fetch::on_all_cores(fetch::groups(found), bytes, state, |(unpacker, stored, raw), mut group| {
             let first = group[0].page / BLOCK * BLOCK;
-            self.block((first / BLOCK) as usize, unpacker, stored, raw)?;
+            let index = (first / BLOCK) as usize;
+            if let [part] = &mut group[..]
+                && part.pages() == block_pages(self.directory.pages, index)
+            {
+                prepare(part.out);
+                return self.block_to(index, unpacker, stored, part.out);
+            }
+            self.block(index, unpacker, stored, raw)?;
             for part in group {
                 prepare(part.out);
                 let at = (part.page - first) as usize * PAGE;
@@ -228,19 +235,31 @@ impl PackedSet {
         stored: &mut Vec<u8>,
         raw: &mut Vec<u8>,
     ) -> Result<(), ImageError> {
+        raw.resize(block_pages(self.directory.pages, index) as usize * PAGE, 0);
+        self.block_to(index, unpacker, stored, raw)
+    }
+
+    /// Reads and unpacks a block to where it belongs, which is as long as it.
+    fn block_to(
+        &self,
+        index: usize,
+        unpacker: &mut Unpacker,
+        stored: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), ImageError> {
         let damaged = |what: String| ImageError::corrupt(&self.path, format!("block {index}: {what}"));
         let block = self.directory.blocks[index];
+        let wrong = |bytes: &[u8]| xxh3_64(bytes) != block.checksum;
+        if block.stored as usize == out.len() {
+            self.read(out, self.offsets[index])?;
+            return if wrong(out) { Err(damaged("its checksum is wrong".into())) } else { Ok(()) };
+        }
         stored.resize(block.stored as usize, 0);
         self.read(stored, self.offsets[index])?;
-        if xxh3_64(stored) != block.checksum {
+        if wrong(stored) {
             return Err(damaged("its checksum is wrong".into()));
         }
-        let length = block_pages(self.directory.pages, index) as usize * PAGE;
-        if stored.len() == length {
-            std::mem::swap(stored, raw);
-            return Ok(());
-        }
-        unpacker.unpack(stored, length, raw).map_err(damaged)
+        unpacker.unpack_to(stored, out).map_err(damaged)
     }
 }
 

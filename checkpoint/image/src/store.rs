@@ -27,6 +27,11 @@ fn place(page: u64) -> Option<u64> {
     page.checked_mul(PAGE as u64)?.checked_add(START).filter(|&offset| offset < i64::MAX as u64)
 }
 
+/// The hash by which a page is known.
+pub fn page_hash(page: &[u8]) -> PageHash {
+    xxh3_128(page)
+}
+
 /// The name of a rank's store in a folder: `rank-00000.store`.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.store")
@@ -99,31 +104,42 @@ impl Store {
     ) -> Result<(), ImageError> {
         assert!(bytes.len().is_multiple_of(PAGE), "only whole pages can be stored");
         for chunk in bytes.chunks(CHUNK * PAGE) {
-            let (pages, first) = (self.pages, hashes.len());
-            if let Err(error) = self.add_chunk(chunk, runs, hashes) {
-                for hash in &hashes[first..] {
-                    if self.known.get(hash).is_some_and(|&number| number >= pages) {
-                        self.known.remove(hash);
-                    }
-                }
-                self.pages = pages;
-                let _ = self.file.set_len(START + pages * PAGE as u64);
-                return Err(error);
-            }
+            let first = hashes.len();
+            hashes.extend(chunk.chunks_exact(PAGE).map(page_hash));
+            self.add_hashed(chunk, &hashes[first..], runs)?;
         }
         Ok(())
     }
 
-    fn add_chunk(
+    /// As [`Store::add`], of pages whose hashes are known.
+    ///
+    /// # Errors
+    /// As [`Store::add`].
+    ///
+    /// # Panics
+    /// If there are not as many hashes as pages.
+    pub fn add_hashed(
         &mut self,
-        chunk: &[u8],
+        bytes: &[u8],
+        hashes: &[PageHash],
         runs: &mut Vec<(u64, u64)>,
-        hashes: &mut Vec<PageHash>,
     ) -> Result<(), ImageError> {
+        assert_eq!(bytes.len(), hashes.len() * PAGE, "each page has a hash");
+        let pages = self.pages;
+        self.append(bytes, hashes, runs).inspect_err(|_| {
+            for hash in hashes {
+                if self.known.get(hash).is_some_and(|&number| number >= pages) {
+                    self.known.remove(hash);
+                }
+            }
+            self.pages = pages;
+            let _ = self.file.set_len(START + pages * PAGE as u64);
+        })
+    }
+
+    fn append(&mut self, bytes: &[u8], hashes: &[PageHash], runs: &mut Vec<(u64, u64)>) -> Result<(), ImageError> {
         let mut fresh = 0..0;
-        for (index, page) in chunk.chunks_exact(PAGE).enumerate() {
-            let hash = xxh3_128(page);
-            hashes.push(hash);
+        for (index, &hash) in hashes.iter().enumerate() {
             let number = *self.known.entry(hash).or_insert(self.pages);
             match runs.last_mut() {
                 Some((first, count)) if *first + *count == number => *count += 1,
@@ -132,13 +148,13 @@ impl Store {
             if number == self.pages {
                 self.pages += 1;
                 if fresh.end != index {
-                    self.write(chunk, &fresh, 1)?;
+                    self.write(bytes, &fresh, 1)?;
                     fresh = index..index;
                 }
                 fresh.end = index + 1;
             }
         }
-        self.write(chunk, &fresh, 0)
+        self.write(bytes, &fresh, 0)
     }
 
     /// Writes pages of a chunk: the last that have numbers, but for `later` ones.
@@ -209,7 +225,7 @@ impl StoreFile {
 /// Compares pages with their hashes; the error is the index of the first that differs.
 pub(crate) fn check_pages(bytes: &[u8], hashes: &[PageHash]) -> Result<(), u64> {
     let pages = bytes.chunks_exact(PAGE).zip(hashes);
-    match pages.enumerate().find(|(_, (page, hash))| xxh3_128(page) != **hash) {
+    match pages.enumerate().find(|(_, (page, hash))| page_hash(page) != **hash) {
         Some((index, _)) => Err(index as u64),
         None => Ok(()),
     }

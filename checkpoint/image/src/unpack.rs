@@ -1,9 +1,8 @@
 //! Unpacks the images of one rank to a folder, from which it restarts several times faster than from compressed blocks.
 use crate::named::{Named, pieces};
-use crate::store::{Store, file_name, write_private};
+use crate::store::{Store, file_name, page_hash, write_private};
 use crate::{Content, ImageError, Images, PAGE, State};
 use std::path::Path;
-use xxhash_rust::xxh3::xxh3_128;
 
 /// Pages that are unpacked at once.
 const SPACE: usize = 4096;
@@ -30,7 +29,7 @@ pub fn unpack(images: &Images, rank: u32, cuts: &[u32], folder: &Path) -> Result
             store.put(bytes, stretch[0])?;
             rest = others;
         }
-        hashes.iter_mut().zip(space.chunks_exact(PAGE)).for_each(|(hash, page)| *hash = xxh3_128(page));
+        hashes.iter_mut().zip(space.chunks_exact(PAGE)).for_each(|(hash, page)| *hash = page_hash(page));
     }
     for state in &mut states {
         let runs = state.regions.iter().flat_map(|region| &region.runs);

@@ -1,0 +1,171 @@
+//! What benchmarks share: figures beside their bounds, medians, and launches of split programs.
+
+use crate::mpi::Mpi;
+use crate::phasecast;
+use crate::process::{Outcome, start};
+use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, ReplayReport, Step};
+use serde::de::DeserializeOwned;
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// How long a launch may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// No bound: told for comparison.
+    None,
+    /// At most this.
+    Most(f64),
+    /// At least this.
+    Least(f64),
+}
+
+/// Prints a figure beside its bound, and whether it is missed.
+pub fn figure(what: &str, value: f64, unit: &str, bound: Bound) {
+    let (bound, missed) = match bound {
+        Bound::None => (String::new(), false),
+        Bound::Most(most) => (format!("<= {most}"), value > most),
+        Bound::Least(least) => (format!(">= {least}"), value < least),
+    };
+    println!("{what:<66} {value:>9.3} {unit:<4} {bound:>8}{}", if missed { "  MISSED" } else { "" });
+}
+
+/// The mean.
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { f64::NAN } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The median; of none it is not a number.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+    }
+}
+
+/// The least.
+pub fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// The coefficient of variation.
+pub fn variation(values: &[f64]) -> f64 {
+    let m = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
+    (squares / (values.len().max(2) - 1) as f64).sqrt() / m
+}
+
+/// The numbers in a text.
+pub fn numbers(text: &str) -> Vec<f64> {
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// A program with its arguments.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// The MPI that it was built with.
+    pub mpi: Mpi,
+    /// How many ranks.
+    pub ranks: u32,
+    /// Its file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// A folder for images and reports, and launches of hosts that use it.
+pub struct Split {
+    folder: TempDir,
+    launches: Cell<usize>,
+}
+
+impl Split {
+    /// An empty folder in `place`.
+    ///
+    /// # Panics
+    /// If none can be made there.
+    pub fn new_in(place: &Path) -> Split {
+        let folder = tempfile::tempdir_in(place).expect("a folder for images can be made");
+        Split { folder, launches: Cell::new(0) }
+    }
+
+    /// An empty folder with the other temporary files.
+    pub fn new() -> Split {
+        Split::new_in(&std::env::temp_dir())
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn next(&self) -> PathBuf {
+        let number = self.launches.replace(self.launches.get() + 1);
+        let path = self.folder.path().join(format!("launch-{number}"));
+        fs::create_dir(&path).expect("the folder can be written to");
+        path
+    }
+
+    /// Runs a program plainly.
+    pub fn plain(&self, command: &Command) -> Outcome {
+        let mut launch = command.mpi.launcher(command.ranks);
+        launch.arg(&command.program).args(&command.args).current_dir(self.path());
+        finished(&mut launch)
+    }
+
+    /// Runs a program split, with images at `cuts`. Returns what it left, the reports of its ranks, and the folder of images.
+    pub fn run(&self, command: &Command, cuts: &[Cut]) -> (Outcome, Vec<CheckpointReport>, PathBuf) {
+        let images = self.next();
+        let program = Program { path: command.program.clone(), args: command.args.clone() };
+        let job = Job::Checkpoint { program, cuts: cuts.to_vec(), images: images.clone(), cpu: None };
+        let outcome = self.host(command.mpi, command.ranks, &job);
+        let reports = reports(&images, command.ranks);
+        (outcome, reports, images)
+    }
+
+    /// Restarts images. Returns what the launch left and the reports of its ranks.
+    pub fn replay(&self, mpi: Mpi, ranks: u32, images: &Path, steps: Vec<Step>) -> (Outcome, Vec<ReplayReport>) {
+        let out = self.next();
+        let job = Job::Replay { images: images.into(), steps, out: out.clone() };
+        let outcome = self.host(mpi, ranks, &job);
+        let reports = reports(&out, ranks);
+        let _ = fs::remove_dir_all(out);
+        (outcome, reports)
+    }
+
+    fn host(&self, mpi: Mpi, ranks: u32, job: &Job) -> Outcome {
+        let file = self.path().join(format!("job-{}.json", self.launches.get()));
+        fs::write(&file, serde_json::to_string(job).expect("a job is plain data")).expect("it can be written");
+        let mut launch = mpi.launcher(ranks);
+        finished(launch.arg(phasecast()).arg("host").arg(file).current_dir(self.path()))
+    }
+}
+
+impl Default for Split {
+    fn default() -> Split {
+        Split::new()
+    }
+}
+
+fn finished(launch: &mut std::process::Command) -> Outcome {
+    match start(launch).finish_within(LIMIT) {
+        Ok(outcome) => outcome.succeeded(),
+        Err(left) => panic!("{launch:?} did not end within {LIMIT:?}: {left:?}"),
+    }
+}
+
+fn reports<T: DeserializeOwned>(folder: &Path, ranks: u32) -> Vec<T> {
+    let read = |rank| {
+        let text = fs::read_to_string(folder.join(format!("rank-{rank:05}.json"))).expect("each rank leaves a report");
+        serde_json::from_str(&text).expect("a report can be read")
+    };
+    (0..ranks).map(read).collect()
+}
