@@ -14,7 +14,8 @@
       call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)
       call MPI_COMM_SIZE(MPI_COMM_WORLD, n, ierr)
       call MPI_KEYVAL_CREATE(copy, drop, key, 5, ierr)
-      call MPI_KEYVAL_CREATE(MPI_DUP_FN, MPI_NULL_DELETE_FN, plain, 0, ierr)
+      call MPI_KEYVAL_CREATE(MPI_DUP_FN, MPI_NULL_DELETE_FN, plain, 0,
+     &                       ierr)
       call MPI_ATTR_PUT(MPI_COMM_WORLD, key, -70, ierr)
       call MPI_ATTR_PUT(MPI_COMM_WORLD, plain, 800 + rank, ierr)
       do 10 i = 1, 4

@@ -1,7 +1,7 @@
 //! Which way a call goes: by the class of its procedure, as the table says; by name only where a procedure has a meaning
 //! of its own.
 use crate::session::{Call, session};
-use crate::{attributes, callbacks, completion, convert, forward, life, memory, point, windows};
+use crate::{attributes, callbacks, completion, convert, errors, forward, life, memory, point, windows};
 use phasecast_abi::{Class, IoStep, Kind, PROCEDURES, Procedure, Return, RmaStep, Timing};
 
 /// Carries out a call of the program.
@@ -27,7 +27,8 @@ fn route(procedure: &Procedure) -> Route {
         }
         "MPI_Attr_get" | "MPI_Comm_get_attr" | "MPI_Win_get_attr" | "MPI_Type_get_attr" => return memory::attribute,
         "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => return life::idup,
-        "MPI_Add_error_class" | "MPI_Add_error_code" => return life::add_error,
+        "MPI_Add_error_class" | "MPI_Add_error_code" | "MPI_Add_error_string" => return errors::add,
+        "MPI_Error_class" | "MPI_Error_string" => return errors::ask,
         "MPI_Comm_free_keyval" | "MPI_Type_free_keyval" | "MPI_Win_free_keyval" | "MPI_Keyval_free" => {
             return attributes::free_key;
         }
@@ -36,6 +37,9 @@ fn route(procedure: &Procedure) -> Route {
         "MPI_Status_c2f" | "MPI_Status_f2c" | "MPI_Status_c2f08" | "MPI_Status_f082c" | "MPI_Status_f2f08"
         | "MPI_Status_f082f" => return convert::status,
         _ => {}
+    }
+    if name.ends_with("_call_errhandler") {
+        return errors::ask;
     }
     if maker(procedure).is_some() {
         return make;
