@@ -1,5 +1,4 @@
 // Errors that return, with the text and the class of each, and codes of the program's own.
-// refuses: error classes
 #include "state.h"
 
 int main(void) {

@@ -1,4 +1,4 @@
-! Fortran 2008: an operation on a structure type, and units of Fortran open for reading and writing.
+! Fortran 2008: an operation on a structure type, an error handler, and units of Fortran open for reading and writing.
 module own
   use mpi_f08
   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_ptr, c_f_pointer
@@ -7,6 +7,7 @@ module own
     real(c_double) :: value
     integer(c_int) :: place
   end type
+  integer :: errors = 0
 contains
   subroutine best(a, b, n, kind)
     type(c_ptr), value :: a, b
@@ -20,16 +21,22 @@ contains
       if (x(i)%value > y(i)%value) y(i) = x(i)
     end do
   end subroutine
+  subroutine handle(comm, code)
+    type(MPI_Comm) :: comm
+    integer :: code
+    if (code /= MPI_SUCCESS .and. comm == MPI_COMM_WORLD) errors = errors + 1
+  end subroutine
 end module
 
 program f08_callbacks
   use own
   implicit none
-  integer :: rank, n, i, unit, number
+  integer :: rank, n, i, unit, number, code
   integer(MPI_ADDRESS_KIND) :: places(2)
   type(pair) :: mine, got
   type(MPI_Datatype) :: raw, kind
   type(MPI_Op) :: op
+  type(MPI_Errhandler) :: handler
   character(40) :: name
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -39,6 +46,8 @@ program f08_callbacks
   call MPI_Type_create_resized(raw, 0_MPI_ADDRESS_KIND, 16_MPI_ADDRESS_KIND, kind)
   call MPI_Type_commit(kind)
   call MPI_Op_create(best, .true., op)
+  call MPI_Comm_create_errhandler(handle, handler)
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler)
   write (name, '(a, i0, a)') 'f08_callbacks.', rank, '.data'
   open (newunit=unit, file=name, action='readwrite', status='replace')
   do i = 1, 6
@@ -46,6 +55,8 @@ program f08_callbacks
     call MPI_Allreduce(mine, got, 1, kind, op, MPI_COMM_WORLD)
     call check(got%value == 9.5d0 .and. got%place == mod(i, n), 1)
     write (unit, '(i0)') 11*i
+    call MPI_Send(i, 1, MPI_INTEGER, n + 9, 0, MPI_COMM_WORLD, code)
+    call check(errors == i .and. code /= MPI_SUCCESS, 2)
     call MPI_Barrier(MPI_COMM_WORLD)
   end do
   rewind (unit)

@@ -1,8 +1,18 @@
 //! What a program in the upper half calls instead of its MPI library: every `MPI_X` and `PMPI_X` as a jump through the
-//! gate, and the clocks, which go to the lower half's vDSO because the upper one has none. It has no state: all of that
-//! is the host's.
+//! gate, and the clocks, which go to the lower half's vDSO because the upper one has none; and those entries of Fortran
+//! that do not come to C's by themselves ([`fortran`]). Almost all state is the host's.
 //!
 //! It uses nothing of std that is more than an instruction: it is mapped into a libc that is not the host's.
+
+mod fortran;
+
+/// Fortran's entries.
+#[allow(non_snake_case)]
+mod entries {
+    use crate::fortran::{self, call};
+    use crate::symbols as s;
+    include!(concat!(env!("OUT_DIR"), "/entries.rs"));
+}
 
 /// The symbols.
 ///

@@ -360,6 +360,9 @@ impl Session {
 
     /// The program's form of an error code.
     pub fn up_error(&self, code: usize) -> usize {
+        if let Some(above) = self.errors.up(code as i32) {
+            return above as u32 as usize;
+        }
         if self.values.same() || code as i32 == 0 {
             return code;
         }

@@ -13,6 +13,7 @@ mod comms;
 mod completion;
 mod convert;
 mod drain;
+mod errors;
 mod files;
 mod forward;
 mod hand_out;

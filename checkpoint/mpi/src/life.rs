@@ -234,17 +234,6 @@ pub fn wtime(library: &Library) -> f64 {
     function.map_or(0.0, |function| f64::from_bits(unsafe { call_double(function) } as u64))
 }
 
-/// `MPI_Add_error_class` and `MPI_Add_error_code`: the library chooses the numbers, another one will choose others.
-///
-/// # Safety
-/// A call of the gate.
-pub unsafe fn add_error(call: &mut Call) -> usize {
-    // SAFETY: the caller's.
-    let result = unsafe { crate::forward::forward(call) };
-    session().unsaveable.push("the program has added error classes or codes of its own".into());
-    result
-}
-
 /// `MPI_Pcontrol`: nothing here listens.
 ///
 /// # Safety

@@ -165,10 +165,14 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
             let name = unsafe { std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char) };
             hash(what.as_bytes()) ^ hash(name.to_bytes())
         }
+        Change::At(what) | Change::Undone(what) => hash(what.as_bytes()) ^ (args[at + 1] as u64).rotate_left(17),
     };
     // Entries of an info stay as they came: it may have been duplicated in between.
     if kind != Kind::Info {
         s.log_remove_changes(changed, |record| record.key == key);
+    }
+    if matches!(change, Change::Undone(_)) {
+        return;
     }
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
@@ -186,6 +190,10 @@ pub enum Change {
     Whole(&'static str),
     /// The entry of the name that follows the object.
     Named(&'static str),
+    /// What belongs to the address that follows the object.
+    At(&'static str),
+    /// The same is as if it had never been.
+    Undone(&'static str),
 }
 
 /// What a procedure changes, by its name.
@@ -194,6 +202,8 @@ pub fn change_of(name: &'static str) -> Option<Change> {
     Some(match tail {
         "Info_set" | "Info_delete" => Change::Named("entry"),
         "Type_commit" | "Errhandler_set" => Change::Whole(tail),
+        "Win_attach" => Change::At(tail),
+        "Win_detach" => Change::Undone("Win_attach"),
         _ if tail.ends_with("_set_attr") || tail == "File_set_size" => return None,
         _ if tail.starts_with("T_") || tail.starts_with("Status_") || tail.starts_with("Abi_") => return None,
         _ if tail.contains("_set_") => Change::Whole(tail),

@@ -184,8 +184,9 @@ impl Session {
         let number = value as u32 as i32;
         let above = if named("MPI_HOST") || named("MPI_IO") {
             self.values.up(phasecast_abi::Domain::Rank, number.into(), self.library) as i32
-        } else if named("MPI_LASTUSEDCODE") && !self.values.same() {
-            number.max(self.values.above("MPI_ERR_LASTCODE").unwrap_or(0) as i32)
+        } else if named("MPI_LASTUSEDCODE") && !(self.values.same() && self.errors.is_empty()) {
+            let last = if self.values.same() { number } else { 0 };
+            last.max(self.values.above("MPI_ERR_LASTCODE").unwrap_or(0) as i32).max(self.errors.last())
         } else {
             return value;
         };

@@ -6,6 +6,7 @@ use crate::calls::{MOST, by_name_index, call as invoke, lower};
 use crate::comms::Comm;
 use crate::convert::Fortran;
 use crate::drain::Drained;
+use crate::errors::Own;
 use crate::files::Pointers;
 use crate::forward::Scratch;
 use crate::life;
@@ -34,6 +35,7 @@ pub struct State {
     traffic: Traffic,
     files: Vec<Pointers>,
     attributes: Vec<Attribute>,
+    errors: Own,
     fenced: std::collections::BTreeSet<usize>,
     /// Events before the cut.
     pub events: u64,
@@ -68,6 +70,7 @@ impl State {
             traffic: s.traffic.clone(),
             files: s.file_pointers(),
             attributes: s.attributes(),
+            errors: s.errors.clone(),
             fenced: s.one_sided.fenced.clone(),
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
@@ -104,6 +107,8 @@ impl State {
         s.traffic = self.traffic;
         s.scratch = Some(scratch.to_owned());
         s.events = self.events;
+        s.errors = self.errors;
+        s.errors_again()?;
         s.clock_offset = self.clock - life::wtime(library);
         s.restoring = true;
         QUIET.store(true, Relaxed);

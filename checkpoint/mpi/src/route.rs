@@ -2,7 +2,7 @@
 //! of its own.
 use crate::session::{Call, session};
 use crate::shape::Shape;
-use crate::{attributes, callbacks, completion, convert, forward, life, memory, point, windows};
+use crate::{attributes, callbacks, completion, convert, errors, forward, life, memory, point, windows};
 use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 
 /// Carries out a call of the program.
@@ -26,7 +26,8 @@ pub fn route(shape: &Shape) -> Route {
         }
         "MPI_Attr_get" | "MPI_Comm_get_attr" | "MPI_Win_get_attr" | "MPI_Type_get_attr" => return memory::attribute,
         "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => return life::idup,
-        "MPI_Add_error_class" | "MPI_Add_error_code" => return life::add_error,
+        "MPI_Add_error_class" | "MPI_Add_error_code" | "MPI_Add_error_string" => return errors::add,
+        "MPI_Error_class" | "MPI_Error_string" => return errors::ask,
         "MPI_Comm_free_keyval" | "MPI_Type_free_keyval" | "MPI_Win_free_keyval" | "MPI_Keyval_free" => {
             return attributes::free_key;
         }
@@ -35,6 +36,9 @@ pub fn route(shape: &Shape) -> Route {
         "MPI_Status_c2f" | "MPI_Status_f2c" | "MPI_Status_c2f08" | "MPI_Status_f082c" | "MPI_Status_f2f08"
         | "MPI_Status_f082f" => return convert::status,
         _ => {}
+    }
+    if name.ends_with("_call_errhandler") {
+        return errors::ask;
     }
     if maker(procedure).is_some() {
         return make;

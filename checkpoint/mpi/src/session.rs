@@ -73,6 +73,8 @@ pub struct Session {
     pub unsaveable: Vec<String>,
     /// Objects with attributes whose key was freed: slot of the kind, the program's handle.
     pub keyless: Vec<(u8, u64)>,
+    /// Error classes and codes of the program's own.
+    pub errors: crate::errors::Own,
     /// One-sided communication that is under way.
     pub one_sided: crate::windows::OneSided,
     /// A folder for copies of files that an image has open for writing.
@@ -204,6 +206,7 @@ impl Session {
             finalized: false,
             unsaveable: Vec::new(),
             keyless: Vec::new(),
+            errors: crate::errors::Own::default(),
             one_sided: crate::windows::OneSided::default(),
             scratch: None,
             private: 0,

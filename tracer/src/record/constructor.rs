@@ -45,8 +45,9 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     // SAFETY: the caller's.
     let handle = unsafe { handle_at(thread.layout, args[child as usize]) };
     let is_null = handle == null_comm() || handle == 0;
-    // Only the members of the new group call these.
-    let of_members = parent.is_none() || plan.name == "MPI_Comm_create_group";
+    // The members of the new communicator, and only they, call these together; those of an intercommunicator are in both
+    // of the groups from which it is made.
+    let of_members = parent.is_none() || matches!(plan.name, "MPI_Comm_create_group" | "MPI_Intercomm_create");
     let parent = parent.map(|at| thread.comm(args[at as usize]));
     let nonblocking = matches!(timing, Timing::Nonblocking);
     let new = match parent {

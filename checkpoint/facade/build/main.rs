@@ -1,5 +1,7 @@
 //! Writes the facade's symbols from the table of procedures: for each of them `MPI_X` and `PMPI_X`, which go through the
-//! gate with the procedure's index.
+//! gate with the procedure's index; and Fortran's entries.
+mod fortran;
+
 use phasecast_abi::PROCEDURES;
 use std::fmt::Write;
 
@@ -9,7 +11,7 @@ const GATE: &str = "0x1ffffff00000";
 fn main() -> std::io::Result<()> {
     let mut text = String::new();
     let mut symbol = |name: &str, body: &str| {
-        let head = "#[unsafe(naked)]\n#[unsafe(no_mangle)]\nunsafe extern \"C\" fn";
+        let head = "#[unsafe(naked)]\n#[unsafe(no_mangle)]\npub(crate) unsafe extern \"C\" fn";
         let _ = writeln!(text, "{head} {name}() {{\n    core::arch::naked_asm!(\"movabs r11, {GATE}\", {body})\n}}");
     };
     for (index, procedure) in PROCEDURES.iter().enumerate() {
@@ -22,7 +24,8 @@ fn main() -> std::io::Result<()> {
     }
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     std::fs::write(out.join("symbols.rs"), text)?;
-    println!("cargo::rerun-if-changed=build.rs");
+    std::fs::write(out.join("entries.rs"), fortran::entries())?;
+    println!("cargo::rerun-if-changed=build");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,now");
     Ok(())
 }
