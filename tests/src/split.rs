@@ -195,7 +195,11 @@ impl<'a> Base<'a> {
         let how = format!("cut {} {:?}, {} -> {}", cut.id, cut.events, self.mpi.name(), target.name());
         let out = self.folder(&format!("out-{}-{}", target.name(), cut.id));
         let watch = vec![Vec::new(); cut.events.len()];
-        let job = Job::Replay { images: self.images(), steps: vec![Step { cut: cut.id, watch }], out: out.clone() };
+        let job = Job::Replay {
+            images: self.folder.path().join("images"),
+            steps: vec![Step { cut: cut.id, watch }],
+            out: out.clone(),
+        };
         let outcome = finished(&mut self.host(target, &format!("replay-{}.json", cut.id), &job), &how)?;
         let stderr = outcome.stderr.clone();
         let printed = well(self.program, outcome, &how)?;
@@ -210,11 +214,6 @@ impl<'a> Base<'a> {
             }
         }
         Ok(())
-    }
-
-    /// The folder of the images.
-    pub fn images(&self) -> PathBuf {
-        self.folder.path().join("images")
     }
 
     /// The folder of the images and reports, kept beyond this value's life.

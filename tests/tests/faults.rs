@@ -5,9 +5,8 @@ use nix::sys::signal::Signal;
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::place::{LAUNCHERS, Place, json, parent, send};
 use phasecast_tests::process::{Outcome, Running, run, start};
-use phasecast_tests::program::programs;
-use phasecast_tests::split::{Base, Choice, chosen, cuts, native};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -129,31 +128,42 @@ fn signatures_that_were_damaged_on_their_way() {
     }
 }
 
-/// One program's images in a folder, as they are before they are packed: a part of them is removed or damaged.
+/// A launcher that does more than start ranks: a script in the folder.
+fn wrapper(place: &Place, text: &str) -> String {
+    let path = place.path().join("openmpi-wrapper");
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be made a program");
+    format!("{} -n {{n}}", path.display())
+}
+
 #[test]
-fn a_rank_without_its_image() {
-    let _alone = Place::alone();
-    let program = programs().into_iter().find(|program| program.name == "collectives").expect("it is there");
-    let all = cuts(&program, Mpi::OpenMpi, 0).expect("it can be traced");
-    let expected = native(&program, Mpi::OpenMpi).expect("it runs");
-    for (name, length) in
-        [("cut-0000.rank-00001.state", None), ("rank-00001.store", None), ("rank-00001.store", Some(5000))]
-    {
-        let mut cut = chosen(all.clone(), Choice::One(all.len() / 2), &program.name);
-        cut[0].id = 0;
-        let base = Base::cut(&program, Mpi::OpenMpi, cut, &expected).expect("it can be cut");
-        assert_eq!((base.saved.len(), &base.failures), (1, &vec![]));
-        let file = base.images().join(name);
-        match length {
-            None => fs::remove_file(&file).expect("it is there"),
-            Some(length) => fs::File::options().write(true).open(&file).and_then(|f| f.set_len(length)).expect("cut"),
-        }
-        for target in [Mpi::OpenMpi, Mpi::Mpich] {
-            let begun = Instant::now();
-            let wrong = base.replay(target, &base.saved[0], &expected).expect_err("it cannot go on");
-            let told = wrong.contains("phasecast host: ") && (wrong.contains(name) || wrong.contains("rank 1"));
-            assert!(told && begun.elapsed() < SOON && !wrong.contains("did not end"), "{name}: {wrong}");
-        }
+fn a_rank_without_its_image_is_not_signed() {
+    let place = Place::alone();
+    // As soon as the run is over the second rank's states go, or a part of its pages.
+    for remove in ["rm $images/cut-*.rank-00001.state", "truncate -s 9999 $images/rank-00001.store"] {
+        let script = format!(
+            "mpirun.openmpi \"$@\" || exit; images=$(echo .phasecast-*/images-1); [ ! -d $images ] || {remove}"
+        );
+        let launcher = wrapper(&place, &script);
+        let outcome = run(&mut place.sign(Mpi::OpenMpi, &["--no-verify", "--launcher", &launcher]));
+        let told = outcome.stderr.lines().last().unwrap_or_default();
+        assert!(outcome.code != 0 && told.contains("rank-00001") | told.contains("rank 1"), "{remove}: {outcome:?}");
+        place.assert_clean(&[]);
+    }
+}
+
+/// Under MPICH the others wait in MPI_Init for a rank that has failed before, and nobody ends them.
+#[test]
+fn a_rank_that_does_not_begin() {
+    let place = Place::alone();
+    place.given(Mpi::OpenMpi);
+    let host = "exec mpirun.mpich -n 1 \"$3\" host \"$5\" : -n 1";
+    for (other, words) in [("false", "hung"), ("\"$3\" host /nowhere/job.json", "/nowhere/job.json")] {
+        let launcher = wrapper(&place, &format!("{host} {other}"));
+        // That nobody says anything is waited for a little longer.
+        let outcome = run(&mut place.predict(&launcher, &[]));
+        assert!(outcome.code == 1 && outcome.stderr.contains(words), "{other}: {outcome:?}");
+        place.assert_clean(&["app.phc"]);
     }
 }
 

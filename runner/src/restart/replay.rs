@@ -14,10 +14,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A launch in which nothing happens for so long is ended; to it come [`SLOWER`] times the base time of a step.
+/// A launch in which nothing happens for so long is ended, or for [`SLOWER`] times the base time of a step if that is more.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// So many times slower than the base a target may be before a step counts as hung.
 const SLOWER: f64 = 20.0;
+/// So long a launcher may take to end all ranks after one has complained and ended.
+const COMPLAINT: Duration = Duration::from_secs(5);
 /// How often progress is looked at.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -86,7 +88,7 @@ impl<'a> Replayer<'a> {
         let job = Job::Replay { images: source, steps: steps.clone(), out: std::path::absolute(&out)? };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
-        let limit = PATIENCE + Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6));
+        let limit = PATIENCE.max(Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6)));
         self.watch(&mut hosts, &out, &steps, limit, told)?;
         let said = hosts.launch.said();
         let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, &said));
@@ -142,6 +144,10 @@ impl<'a> Replayer<'a> {
             if interrupted() {
                 hosts.stop();
                 bail!("interrupted; all processes were ended");
+            }
+            if let Some(said) = hosts.given_up() {
+                hosts.stop();
+                bail!("the restart failed: {said}");
             }
             if since.elapsed() > limit {
                 hosts.stop();
@@ -233,6 +239,8 @@ pub struct Hosts {
     /// The launcher's process.
     pub launch: Launch,
     job: PathBuf,
+    /// Since when one of them has complained.
+    complained: Option<Instant>,
 }
 
 impl Hosts {
@@ -245,7 +253,18 @@ impl Hosts {
         fs::write(&file, serde_json::to_vec(job)?).with_context(|| format!("cannot write {}", file.display()))?;
         let exe = std::env::current_exe().context("cannot find out where the command phasecast is")?;
         let words: [OsString; 3] = [exe.into(), "host".into(), file.clone().into()];
-        Ok(Hosts { launch: launcher.start(&words)?, job: file })
+        Ok(Hosts { launch: launcher.start(&words)?, job: file, complained: None })
+    }
+
+    /// What a host complained of that has ended, when the launcher has not ended the others for it: before MPI_Init not all
+    /// launchers do, and the others wait there for ever.
+    pub fn given_up(&mut self) -> Option<String> {
+        let said = self.launch.said();
+        if said.is_empty() {
+            return None;
+        }
+        let since = *self.complained.get_or_insert_with(Instant::now);
+        (since.elapsed() > COMPLAINT).then_some(said)
     }
 
     /// Ends all of them.

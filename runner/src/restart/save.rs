@@ -130,6 +130,10 @@ impl Saving<'_> {
                 hosts.stop();
                 bail!("interrupted; all processes were ended");
             }
+            if let Some(said) = hosts.given_up() {
+                hosts.stop();
+                bail!("the run that saves images failed: {said}. {advice}");
+            }
             if begun.elapsed() > limit {
                 hosts.stop();
                 bail!("the run that saves images took more than {} s and was ended. {advice}", limit.as_secs());
