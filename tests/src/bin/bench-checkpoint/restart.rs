@@ -21,16 +21,20 @@ const MANY: usize = 2000;
 /// Bytes of five cuts in those of one.
 const FIVE: f64 = 1.5;
 
-/// Measures under both MPIs.
-pub fn run(rounds: usize, programs: &[(String, Command)]) {
+/// Measures restarts under both MPIs.
+pub fn run(rounds: usize) {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         first_event(mpi, rounds);
         many(mpi);
     }
-    let stencil = ("stencil 1024".to_string(), example(Mpi::OpenMpi, "stencil.c", &["1024", "2000"]));
-    for (name, command) in std::iter::once(&stencil).chain(programs) {
-        five_cuts(name, command);
+}
+
+/// Measures what five cuts take in bytes, of the programs that are given, or of an example whose memory changes all the time.
+pub fn cuts(programs: &[(String, Command)]) {
+    if programs.is_empty() {
+        five_cuts("stencil 1024", &example(Mpi::OpenMpi, "stencil.c", &["1024", "2000"]));
     }
+    programs.iter().for_each(|(name, command)| five_cuts(name, command));
 }
 
 /// A cut after `events` of each rank, and the step that restarts it and ends with the next event.
