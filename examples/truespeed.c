@@ -61,18 +61,15 @@ int main(int argc, char **argv) {
     }
     size_t n = bytes / sizeof *memory / 3;
     uint32_t *place = (uint32_t *)(memory + 2 * n);
-    for (size_t i = 0; i < 2 * n; i++) {
+    uint64_t random = 88172645463325252u + (uint64_t)rank;
+    for (size_t i = 0; i < 3 * n; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         /* Of mixed memory, some pages are only read (the page of zeros), some hold zeros of their own. */
         size_t page = i / 512 % 8;
-        if (mixed && page == 3) sum += memory[i];
+        if (is_gather && i >= 2 * n) place[i - 2 * n] = (uint32_t)(random % (2 * n));
+        else if (mixed && page == 3) sum += memory[i];
         else if (mixed && page == 5) memory[i] = 0;
-        else memory[i] = 1.0 + (double)(i % 1021) * 1e-3 + rank;
-    }
-    uint64_t random = 88172645463325252u + (uint64_t)rank;
-    for (size_t i = 0; i < n; i++) {
-        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-        if (is_gather) place[i] = (uint32_t)(random % (2 * n));
-        else memory[2 * n + i] = 2.0;
+        else memory[i] = 1.0 + 1e-7 * (double)(random >> 44);
     }
     /* As many passes as make some milliseconds. */
     int passes = is_cache ? (int)((64 << 20) / bytes) + 1 : 1;

@@ -16,6 +16,7 @@ const SHARE: f64 = 0.6;
 
 /// Measures in memory (`/dev/shm`) and on disk (`/var/tmp`).
 pub fn run() {
+    phasecast_process::prepare().expect("the upper half has its place");
     for folder in ["/dev/shm", "/var/tmp"] {
         for huge in [false, true] {
             let folder = tempfile::tempdir_in(folder).expect("the folder can be written to");
@@ -47,12 +48,15 @@ fn measure(folder: &Path, about: &str, huge: bool) -> Result<(), Box<dyn std::er
     let what = format!("{about}: packing, to {:.0} % of the bytes", 100.0 * shipped);
     figure(&what, BYTES as f64 / start.elapsed().as_secs_f64() / 1e9, "GB/s", Bound::None);
 
-    let (mut read, mut folders, mut packs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut read, mut passed, mut folders, mut packs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         read.push(time(|| reading(&file))?);
+        passed.push(time(|| passing(&file))?);
         folders.push(time(|| restoring(&set))?);
         packs.push(time(|| restoring(&packed))?);
     }
+    let what = format!("{about}: dd of=/dev/null, nothing kept");
+    figure(&what, BYTES as f64 / median(&passed) / 1e9, "GB/s", Bound::None);
     share(&format!("{about}: restoring from a folder / reading"), &read, &folders);
     share(&format!("{about}: restoring from a packed file / reading"), &read, &packs);
     restore::clear();
@@ -112,6 +116,13 @@ fn saving(set: &Path) -> Result<(), Box<dyn std::error::Error>> {
 fn reading(path: &Path) -> io::Result<()> {
     let mut all = Vec::with_capacity(BYTES + PAGE);
     File::open(path)?.read_to_end(&mut all)?;
+    Ok(())
+}
+
+/// As `dd bs=1M of=/dev/null` does.
+fn passing(path: &Path) -> io::Result<()> {
+    let (mut file, mut block) = (File::open(path)?, vec![0; 1 << 20]);
+    while file.read(&mut block)? > 0 {}
     Ok(())
 }
 

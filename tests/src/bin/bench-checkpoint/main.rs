@@ -1,6 +1,6 @@
 //! What the split process costs: a call, a system call, a whole program, saving and reading images, restarts.
 //!
-//! `bench-checkpoint [--rounds 7] [calls] [fence] [split] [dump] [restart] [NAME:RANKS:PROGRAM ...]` measures
+//! `bench-checkpoint [--rounds 7] [calls] [fence] [split] [dump] [restart] [cuts] [NAME:RANKS:PROGRAM ...]` measures
 //! the sections that are named, or all. Programs that are given (the NAS Parallel Benchmarks, say) are run besides those of
 //! `examples/`; the MPI that each was linked with runs it. Plain and split runs alternate; each figure, the median over the
 //! rounds, stands beside its bound. It needs a machine that is quiet; the exit code says nothing of the figures.
@@ -22,8 +22,8 @@ struct Wish {
 }
 
 const USAGE: &str =
-    "usage: bench-checkpoint [--rounds N] [calls|fence|split|dump|restart] ... [NAME:RANKS:PROGRAM ...]";
-const SECTIONS: [&str; 5] = ["calls", "fence", "split", "dump", "restart"];
+    "usage: bench-checkpoint [--rounds N] [calls|fence|split|dump|restart|cuts] ... [NAME:RANKS:PROGRAM ...]";
+const SECTIONS: [&str; 6] = ["calls", "fence", "split", "dump", "restart", "cuts"];
 
 fn main() {
     let wish = match Wish::read(std::env::args().skip(1)) {
@@ -45,7 +45,10 @@ fn main() {
         dump::run();
     }
     if wanted("restart") {
-        restart::run(wish.rounds, &wish.programs);
+        restart::run(wish.rounds);
+    }
+    if wanted("cuts") {
+        restart::cuts(&wish.programs);
     }
 }
 
