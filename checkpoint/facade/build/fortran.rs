@@ -64,11 +64,14 @@ fn entry(text: &mut String, procedure: &Procedure) {
     }
     given.resize(6, "0".into());
     let lower = name.to_lowercase();
+    if !after.is_empty() {
+        after = format!("        if result == 0 {{\n{after}        }}\n");
+    }
     let _ = write!(
         text,
         "/// Fortran's `{name}`.\n///\n/// # Safety\n/// Called by Fortran.\nunsafe extern \"C\" fn f_{lower}({}, error: *mut i32) {{\n    \
          // SAFETY: Fortran hands over the addresses of its arguments, of the types that the standard says.\n    \
-         unsafe {{\n{before}        let result = call(s::{name}, [{}]);\n        if result == 0 {{\n{after}        }}\n        \
+         unsafe {{\n{before}        let result = call(s::{name}, [{}]);\n{after}        \
          if !error.is_null() {{\n            *error = result;\n        }}\n    }}\n}}\n",
         types.join(", "),
         given.join(", "),

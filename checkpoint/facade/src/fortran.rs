@@ -71,7 +71,8 @@ impl Cells {
 
     fn holds(&self, address: usize) -> bool {
         let chunks = self.chunks.iter().take(self.used.load(Ordering::Relaxed));
-        address % CELL == 0 && chunks.into_iter().any(|c| address.wrapping_sub(c.load(Ordering::Relaxed)) < CHUNK)
+        address.is_multiple_of(CELL)
+            && chunks.into_iter().any(|c| address.wrapping_sub(c.load(Ordering::Relaxed)) < CHUNK)
     }
 
     fn give_back(&self, address: usize) {
