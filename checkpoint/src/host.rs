@@ -87,7 +87,7 @@ fn checkpoint(program: Program, cuts: Vec<Cut>, images: PathBuf, cpu: Option<Str
     files::reserve(FIRST_FILES);
     let library = Library::load()?;
     let cpu: Cpu = cpu.map_or(Ok(Cpu::Native), |name| name.parse()).map_err(|error| anyhow!("{error}"))?;
-    phasecast_mpi::prepare(library, hooks());
+    let library = phasecast_mpi::prepare(library, hooks());
     *work() = Work::Checkpoint(Checkpoint {
         cuts,
         images,
@@ -98,7 +98,7 @@ fn checkpoint(program: Program, cuts: Vec<Cut>, images: PathBuf, cpu: Option<Str
     let start = Start {
         program: program.path,
         args: program.args.into_iter().map(Into::into).collect(),
-        env: std::env::vars_os().collect(),
+        env: phasecast_mpi::environment(library),
         facade: Some(facade.to_owned()),
         cpu,
     };

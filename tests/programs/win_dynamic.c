@@ -1,5 +1,4 @@
 // A window without memory of its own: pieces are attached, used and detached.
-// refuses: epoch, window
 #include "state.h"
 
 int main(void) {

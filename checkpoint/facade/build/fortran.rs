@@ -1,5 +1,7 @@
 //! Writes Fortran's entries for procedures whose work an MPI library's Fortran interface does not pass on to C.
-use phasecast_abi::{Abi, CType, Direction, Domain, Kind, PROCEDURES, Param, Passing, Procedure, Return, Value, constants};
+use phasecast_abi::{
+    Abi, CType, Direction, Domain, Kind, PROCEDURES, Param, Passing, Procedure, Return, Value, constants,
+};
 use std::fmt::Write;
 
 /// Places for functions of error handlers: as in `src/fortran.rs`.
@@ -62,11 +64,14 @@ fn entry(text: &mut String, procedure: &Procedure) {
     }
     given.resize(6, "0".into());
     let lower = name.to_lowercase();
+    if !after.is_empty() {
+        after = format!("        if result == 0 {{\n{after}        }}\n");
+    }
     let _ = write!(
         text,
         "/// Fortran's `{name}`.\n///\n/// # Safety\n/// Called by Fortran.\nunsafe extern \"C\" fn f_{lower}({}, error: *mut i32) {{\n    \
          // SAFETY: Fortran hands over the addresses of its arguments, of the types that the standard says.\n    \
-         unsafe {{\n{before}        let result = call(s::{name}, [{}]);\n        if result == 0 {{\n{after}        }}\n        \
+         unsafe {{\n{before}        let result = call(s::{name}, [{}]);\n{after}        \
          if !error.is_null() {{\n            *error = result;\n        }}\n    }}\n}}\n",
         types.join(", "),
         given.join(", "),
@@ -90,22 +95,32 @@ fn parameter(procedure: &Procedure, i: usize, p: &Param, of: &str, short: bool) 
         }
         Kind::Function => (none(), format!("fortran::handler(a{i}, s::MPI_{of}_c2f)"), none()),
         Kind::ExtraState => (none(), format!("fortran::key(a0, a1, a{i}, s::MPI_{of}_c2f, {short})"), none()),
-        Kind::AttributeValue if p.direction == Direction::In => (none(), format!("fortran::value_in(a{i}, {short})"), none()),
+        Kind::AttributeValue if p.direction == Direction::In => {
+            (none(), format!("fortran::value_in(a{i}, {short})"), none())
+        }
         Kind::AttributeValue => {
             let key = procedure.param_index(Kind::Keyval).unwrap_or(1);
             let flag = procedure.param_index(Kind::Flag).unwrap_or(3);
             let before = format!("        let mut value = 0usize;\n        let (key, kind) = predefined(*a{key});\n");
-            let after = format!("            if *a{flag} != 0 {{\n                fortran::value_out(a{i}, {short}, value, kind);\n            }}\n");
+            let after = format!(
+                "            if *a{flag} != 0 {{\n                fortran::value_out(a{i}, {short}, value, kind);\n            }}\n"
+            );
             (before, "&raw mut value as usize".into(), after)
         }
-        Kind::Keyval if value && procedure.output_index(Kind::AttributeValue).is_some() => (none(), "key as u32 as usize".into(), none()),
+        Kind::Keyval if value && procedure.output_index(Kind::AttributeValue).is_some() => {
+            (none(), "key as u32 as usize".into(), none())
+        }
         _ if p.ctype == CType::Handle && value => {
             let of = word(p.kind).unwrap_or("Comm");
             (none(), format!("fortran::to_c(s::MPI_{of}_f2c, *a{i})"), none())
         }
         _ if p.ctype == CType::Handle => {
             let of = word(p.kind).unwrap_or("Comm");
-            let first = if p.direction == Direction::Out { "0usize".into() } else { format!("fortran::to_c(s::MPI_{of}_f2c, *a{i})") };
+            let first = if p.direction == Direction::Out {
+                "0usize".into()
+            } else {
+                format!("fortran::to_c(s::MPI_{of}_f2c, *a{i})")
+            };
             let before = format!("        let mut handle{i} = {first};\n");
             let after = format!("            *a{i} = fortran::to_fortran(s::MPI_{of}_c2f, handle{i});\n");
             (before, format!("&raw mut handle{i} as usize"), after)

@@ -71,7 +71,8 @@ impl Cells {
 
     fn holds(&self, address: usize) -> bool {
         let chunks = self.chunks.iter().take(self.used.load(Ordering::Relaxed));
-        address % CELL == 0 && chunks.into_iter().any(|c| address.wrapping_sub(c.load(Ordering::Relaxed)) < CHUNK)
+        address.is_multiple_of(CELL)
+            && chunks.into_iter().any(|c| address.wrapping_sub(c.load(Ordering::Relaxed)) < CHUNK)
     }
 
     fn give_back(&self, address: usize) {
@@ -213,7 +214,14 @@ pub(crate) unsafe fn key(copy: usize, delete: usize, extra: *const u8, c2f: Conv
 ///
 /// # Safety
 /// Called by MPI.
-pub(crate) unsafe extern "C" fn copy(object: usize, key: i32, extra: *mut Key, value: usize, new: *mut usize, flag: *mut i32) -> i32 {
+pub(crate) unsafe extern "C" fn copy(
+    object: usize,
+    key: i32,
+    extra: *mut Key,
+    value: usize,
+    new: *mut usize,
+    flag: *mut i32,
+) -> i32 {
     type Copy = unsafe extern "C" fn(*mut i32, *mut i32, *mut u8, *mut u8, *mut u8, *mut i32, *mut i32);
     // SAFETY: the cell that `key` has made; the program's function with what the standard says.
     unsafe {
@@ -238,7 +246,8 @@ pub(crate) unsafe extern "C" fn delete(object: usize, key: i32, value: usize, ex
     type Delete = unsafe extern "C" fn(*mut i32, *mut i32, *mut u8, *mut u8, *mut i32);
     // SAFETY: as for `copy`.
     unsafe {
-        let (mut object, mut key, mut error, mut from) = (to_fortran((*extra).c2f, object), key, 0i32, number_of(value));
+        let (mut object, mut key, mut error, mut from) =
+            (to_fortran((*extra).c2f, object), key, 0i32, number_of(value));
         let function: Delete = core::mem::transmute((*extra).delete);
         let (from, state) = ((&raw mut from).cast(), (&raw mut (*extra).extra).cast());
         function(&raw mut object, &raw mut key, from, state, &raw mut error);

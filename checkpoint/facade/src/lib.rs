@@ -7,7 +7,7 @@
 mod fortran;
 
 /// Fortran's entries.
-#[allow(non_snake_case)]
+#[allow(non_snake_case, clippy::collapsible_if)]
 mod entries {
     use crate::fortran::{self, call};
     use crate::symbols as s;

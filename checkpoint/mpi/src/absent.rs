@@ -2,9 +2,9 @@
 //! as the counts fit.
 use crate::calls::{MOST, call as invoke};
 use crate::forward::Scratch;
-use crate::session::session;
+use crate::session::{Session, session};
 use crate::shape::Shape;
-use phasecast_abi::{Direction, Passing, by_name};
+use phasecast_abi::{CType, Direction, Passing, by_name};
 
 /// Carries out a call of a procedure that the library lacks.
 ///
@@ -83,4 +83,13 @@ pub unsafe fn call(index: usize, shape: &'static Shape, args: &[usize; MOST]) ->
     // SAFETY: as above.
     unsafe { crate::log::changed(&mut s, shape, args) };
     result
+}
+
+/// The plain procedure that carries out one for large counts whose arguments are the same but for the width of counts by
+/// value; none if there is none, or if a count does not fit.
+pub fn plain(s: &Session, shape: &Shape, args: &[usize; MOST]) -> Option<usize> {
+    let id = shape.procedure.name.strip_suffix("_c").and_then(by_name)?;
+    let mut params = shape.procedure.params.iter().zip(args);
+    let fits = params.all(|(p, &arg)| p.ctype != CType::Count || i32::try_from(arg as i64).is_ok());
+    s.library.function(usize::from(id.0)).filter(|_| fits)
 }

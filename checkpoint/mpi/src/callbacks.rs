@@ -77,6 +77,8 @@ struct Operation {
     function: usize,
     /// Number of its object, once it is made.
     number: AtomicU32,
+    /// The program's function takes a large count, and the library knows int counts only.
+    widen: bool,
 }
 
 /// # Safety
@@ -101,7 +103,11 @@ unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datat
         }
     }
     // SAFETY: the program's operation with what the standard says.
-    unsafe { upper(operation.function, [input, output, length, &raw mut above as usize, 0, 0]) };
+    unsafe {
+        let wide = if operation.widen { i64::from(*(length as *const i32)) } else { 0 };
+        let length = if operation.widen { &raw const wide as usize } else { length };
+        upper(operation.function, [input, output, length, &raw mut above as usize, 0, 0]);
+    }
 }
 
 /// `MPI_Op_create`.
@@ -109,7 +115,9 @@ unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datat
 /// # Safety
 /// As for [`forward_with`].
 pub unsafe fn create_operation(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
-    let operation = Operation { function: args[0], number: AtomicU32::new(u32::MAX) };
+    let widen = shape.procedure.name == "MPI_Op_create_c" && session().library.function(index).is_none();
+    let index = if widen { crate::calls::index("MPI_Op_create") } else { index };
+    let operation = Operation { function: args[0], number: AtomicU32::new(u32::MAX), widen };
     let operation: &'static Operation = Box::leak(Box::new(operation));
     let entry = thunk(std::ptr::from_ref(operation) as usize, operation_entry);
     // SAFETY: the caller's.

@@ -34,6 +34,6 @@ mod windows;
 
 pub use drain::{barrier, drain, refuse};
 pub use library::{Library, LibraryError};
-pub use life::{finish_library, prepare, start_library, wtime};
+pub use life::{environment, finish_library, prepare, start_library, wtime};
 pub use replay::State;
 pub use session::{Hooks, Session, Stop, allow_stops, dispatch, installed, session};

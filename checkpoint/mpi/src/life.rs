@@ -3,7 +3,8 @@ use crate::calls::{call_double, lower};
 use crate::library::Library;
 use crate::session::{Call, Hooks, Session, dispatch, install, session};
 use crate::upper::Upper;
-use phasecast_abi::{Domain, Kind};
+use phasecast_abi::{Abi, Domain, Kind};
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
 static HOST: OnceLock<(Library, Hooks)> = OnceLock::new();
@@ -11,6 +12,22 @@ static HOST: OnceLock<(Library, Hooks)> = OnceLock::new();
 /// Sets the library and the host's part, before the program starts.
 pub fn prepare(library: Library, hooks: Hooks) -> &'static Library {
     &HOST.get_or_init(|| (library, hooks)).0
+}
+
+/// The environment for a program. Python's mpi4py loads a library once it runs, the one that it finds in the process first:
+/// as it finds the facade, which speaks for any, it is told which interface the launcher's MPI has.
+pub fn environment(library: &Library) -> Vec<(OsString, OsString)> {
+    const NAME: &str = "MPI4PY_MPIABI";
+    let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    if !all.iter().any(|(name, _)| name == NAME) {
+        let interface = match library.abi {
+            Abi::OpenMpi => "openmpi",
+            Abi::Mpich => "mpich",
+            Abi::Standard => "mpiabi",
+        };
+        all.push((NAME.into(), interface.into()));
+    }
+    all
 }
 
 /// The library and the host's part.
@@ -31,8 +48,13 @@ pub fn host() -> (&'static Library, Hooks) {
 pub unsafe fn before_session(call: &mut Call) -> usize {
     let (library, hooks) = host();
     let Some(program) = Upper::find(hooks.within) else {
+        // SAFETY: the caller's.
+        if let Some(result) = unsafe { before_library(library, call) } {
+            return result;
+        }
         eprintln!(
-            "phasecast host: the program has no MPI library of Open MPI's, MPICH's or MPI 5's interface as a shared object. Link it dynamically."
+            "phasecast host: the program calls {} and has no MPI library of Open MPI's, MPICH's or MPI 5's interface as a shared object. Link it dynamically.",
+            crate::calls::name(call.index)
         );
         std::process::exit(1);
     };
@@ -42,6 +64,30 @@ pub unsafe fn before_session(call: &mut Call) -> usize {
     install(session);
     // SAFETY: the caller's.
     unsafe { dispatch(call.frame, call.index) }
+}
+
+/// A call before the program has loaded its MPI library: what it may ask to find out which one to load. None for others.
+///
+/// # Safety
+/// As for [`dispatch`].
+unsafe fn before_library(library: &Library, call: &mut Call) -> Option<usize> {
+    let procedure = &phasecast_abi::PROCEDURES[call.index];
+    let given = |i: usize| call.arg(i) as *mut i32;
+    // SAFETY: the caller's: where the answers go; the library's procedures take the same addresses.
+    unsafe {
+        match procedure.name {
+            "MPI_Initialized" | "MPI_Finalized" => *given(0) = 0,
+            "MPI_Get_version" | "MPI_Get_library_version" | "MPI_Abi_get_version" => {
+                match library.function(call.index) {
+                    Some(function) => return Some(crate::calls::call(function, &[call.arg(0), call.arg(1)])),
+                    // There is no such interface.
+                    None => (*given(0), *given(1)) = (-1, -1),
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(0)
 }
 
 /// Initialises the library with a level of thread support in neutral form; yields the level given and this process's
@@ -153,7 +199,7 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
     drop(s);
     if !running {
         const MULTIPLE: &str = "MPI_THREAD_MULTIPLE";
-        let level = phasecast_abi::constant(MULTIPLE).map_or(0, |c| match c.value(phasecast_abi::Abi::Standard) {
+        let level = phasecast_abi::constant(MULTIPLE).map_or(0, |c| match c.value(Abi::Standard) {
             phasecast_abi::Value::Number(level) => level as i32,
             _ => 0,
         });
