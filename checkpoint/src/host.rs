@@ -84,6 +84,13 @@ fn hooks() -> Hooks {
 }
 
 fn checkpoint(program: Program, cuts: Vec<Cut>, images: PathBuf, cpu: Option<String>, facade: &Path) -> Result<i32> {
+    // A preloaded library that is missing is passed over with a warning, and the program would run as it is.
+    if !facade.is_file() {
+        bail!(
+            "{} is missing: it belongs beside the command phasecast. Install both from the same build.",
+            facade.display()
+        );
+    }
     files::reserve(FIRST_FILES);
     let library = Library::load()?;
     let cpu: Cpu = cpu.map_or(Ok(Cpu::Native), |name| name.parse()).map_err(|error| anyhow!("{error}"))?;
@@ -248,7 +255,6 @@ impl Checkpoint {
             mpi: s.library.version(),
             abi: format!("{:?}", s.library.abi),
             cuts: self.reports.clone(),
-            exit: None,
         };
         drop(s);
         write_report(&self.images, rank, &report);

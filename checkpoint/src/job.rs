@@ -71,8 +71,6 @@ pub struct CheckpointReport {
     pub abi: String,
     /// Its cuts.
     pub cuts: Vec<CutReport>,
-    /// The program's exit status.
-    pub exit: Option<i32>,
 }
 
 /// How saving at a cut went.
