@@ -47,7 +47,7 @@ impl Hosts {
         there.args(["hostname \"$0\"; exec \"$@\"", &self.names[host]]);
         there.arg(command.get_program()).args(command.get_args());
         command.get_current_dir().map(|folder| there.current_dir(folder));
-        command.get_envs().for_each(|(name, value)| drop(value.map(|value| there.env(name, value))));
+        there.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         there
     }
 

@@ -229,7 +229,7 @@ fn signed_on_a_disk_of(kib: u32, place: &Place) -> (Outcome, Vec<String>) {
     );
     command.args(["--mount", "--propagation", "private", "sh", "-c", &script]).arg(&disk);
     command.arg(sign.get_program()).args(sign.get_args()).current_dir(place.path());
-    sign.get_envs().for_each(|(name, value)| drop(value.map(|value| command.env(name, value))));
+    command.envs(sign.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let outcome = run(&mut command);
     let left = outcome.stdout.lines().map(str::to_owned).collect();
     (outcome, left)
