@@ -6,5 +6,7 @@ pub mod memory;
 mod memory_kinds;
 #[cfg(test)]
 mod memory_tests;
+mod replaying;
 pub mod restore;
 mod restore_huge;
+mod saving;

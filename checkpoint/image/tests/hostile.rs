@@ -4,7 +4,7 @@ mod common;
 #[path = "../../../trace/tests/common/mutation.rs"]
 mod mutation;
 use common::{set, state};
-use mutation::{Edit, edits, mutate};
+use mutation::{edits, mutate};
 use phasecast_image::packed::{Block, Directory, HEAD, RankPages, StateEntry, TRAILER};
 use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack_file, unpack};
 use phasecast_trace::codec;

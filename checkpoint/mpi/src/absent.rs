@@ -1,9 +1,9 @@
 //! Procedures that the machine's library lacks. Those for large counts (`_c`) are carried out by the plain ones, as far
 //! as the counts fit.
 use crate::calls::{MOST, call as invoke};
-use crate::forward::Scratch;
 use crate::session::{Session, session};
 use crate::shape::Shape;
+use crate::words::Scratch;
 use phasecast_abi::{CType, Direction, Passing, by_name};
 
 /// Carries out a call of a procedure that the library lacks.

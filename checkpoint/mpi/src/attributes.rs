@@ -1,8 +1,9 @@
 //! Attributes at a cut: asked for then, and set again at a restart. The program's copy functions ran when a communicator
 //! was duplicated, so they must not run again when it is made again.
 use crate::calls::lower;
-use crate::forward::{forward, handle_bytes, read_handle};
+use crate::forward::forward;
 use crate::session::{Call, Session, session};
+use crate::words::{handle_bytes, read_handle};
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
 

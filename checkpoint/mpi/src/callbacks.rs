@@ -2,8 +2,9 @@
 //! handlers, generalized requests. They run with the upper half's thread pointer, on handles in the program's form.
 //!
 //! A callback that is not told whose it is (an operation, an error handler) gets a few instructions of its own that say so.
-use crate::forward::{arguments, forward_with, handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::forward::{arguments, forward_with};
 use crate::session::{Call, session};
+use crate::words::{handle_bytes, read_handle, read_status, write_handle, write_status};
 use phasecast_abi::Kind;
 use phasecast_process::gate::call_upper;
 use std::arch::naked_asm;

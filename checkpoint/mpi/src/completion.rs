@@ -1,9 +1,10 @@
 //! Wait*, Test*, Start, Request_free: requests of the program in terms of the library's, and those that were done at a
 //! cut.
 use crate::calls::{MOST, call as invoke};
-use crate::forward::{Scratch, arguments, handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::forward::arguments;
 use crate::requests::{Stage, What};
 use crate::session::{Call, Session, session};
+use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_status};
 use phasecast_abi::{Abi, Class, Domain, Kind, Procedure, Status, Which};
 
 /// Where the arguments of a completion are.

@@ -2,10 +2,10 @@
 //! matched are received into memory (and handed out first, later), sends are completed, receives that match are
 //! completed. At the end the counts of messages between each pair of ranks agree, or the cut is refused.
 use crate::calls::lower;
-use crate::forward::{read_status, write_status};
 use crate::point::empty_status;
 use crate::requests::{Matched, SavedStatus, Stage, What};
 use crate::session::{Session, session};
+use crate::words::{read_status, write_status};
 use phasecast_abi::{Abi, Kind, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! Drained messages are handed to the receives that would have got them from the network.
 use crate::calls::{MOST, lower};
 use crate::drain::Message;
-use crate::forward::{handle_bytes, read_status, write_handle, write_status};
 use crate::requests::{SavedStatus, Stage};
 use crate::session::{Session, session};
 use crate::shape::Shape;
+use crate::words::{handle_bytes, read_status, write_handle, write_status};
 use phasecast_abi::{Domain, Kind, Status};
 
 /// Hands a drained message to a receive: as a message to self, so that any datatype is filled, and one that is too long

@@ -31,6 +31,7 @@ mod shape;
 mod upper;
 mod values;
 mod windows;
+mod words;
 
 pub use drain::{barrier, drain, refuse};
 pub use library::{Library, LibraryError};

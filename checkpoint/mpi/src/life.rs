@@ -314,9 +314,9 @@ pub unsafe fn idup(call: &mut Call) -> usize {
             (request.what, request.counts) = (crate::requests::What::NewComm, false);
         }
         let handle = s.objects.encode(Kind::Request, number);
-        let bytes = crate::forward::handle_bytes(s.values.upper, Kind::Request);
+        let bytes = crate::words::handle_bytes(s.values.upper, Kind::Request);
         // SAFETY: the caller's: where the request goes.
-        unsafe { crate::forward::write_handle(args[shape.lanes.len() - 1], bytes, handle) };
+        unsafe { crate::words::write_handle(args[shape.lanes.len() - 1], bytes, handle) };
         s.event();
     }
     result

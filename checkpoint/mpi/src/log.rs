@@ -4,10 +4,10 @@
 //! A record goes as soon as nothing needs its object any more. Communicators are an exception: all ranks must make them
 //! again together, so their records stay until the ranks agree, at a cut, that none needs them ([`Log::keep_comms`]).
 use crate::calls::MOST;
-use crate::forward::{handle_bytes, read_handle};
 use crate::objects::slot;
 use crate::session::Session;
 use crate::shape::{Lane, Shape};
+use crate::words::{handle_bytes, read_handle};
 use phasecast_abi::{CType, Class, Direction, Kind, Length, Passing};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,8 @@
 //! Memory that MPI lends to a program. It must be the program's own, so that an image has it: it is taken from the upper
 //! half's range.
-use crate::forward::{arguments, forward_args, forward_with, read_handle};
+use crate::forward::{arguments, forward_args, forward_with};
 use crate::session::{Call, Session, session};
+use crate::words::read_handle;
 use phasecast_abi::Kind;
 use phasecast_process::space;
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ pub unsafe fn window(call: &mut Call) -> usize {
     // SAFETY: the caller's: where the address goes, and the new window.
     unsafe {
         *(args[4] as *mut usize) = base;
-        let handle = read_handle(args[5], crate::forward::handle_bytes(s.values.upper, Kind::Window));
+        let handle = read_handle(args[5], crate::words::handle_bytes(s.values.upper, Kind::Window));
         s.memory.windows.push((handle, base));
     }
     s.event();
@@ -105,7 +106,7 @@ pub unsafe fn window(call: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn free_window(call: &mut Call) -> usize {
     let s = session();
-    let bytes = crate::forward::handle_bytes(s.values.upper, Kind::Window);
+    let bytes = crate::words::handle_bytes(s.values.upper, Kind::Window);
     // SAFETY: the caller's: a window.
     let handle = unsafe { read_handle(call.arg(0), bytes) };
     drop(s);

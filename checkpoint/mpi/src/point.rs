@@ -2,11 +2,12 @@
 //! here, and the messages that were drained at a cut are handed out before any other.
 use crate::calls::MOST;
 use crate::calls::call as invoke;
-use crate::forward::{Scratch, arguments, handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::forward::arguments;
 use crate::objects::slot;
 use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
+use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_status};
 use crate::{drain, hand_out};
 use phasecast_abi::{Class, Kind, Passing, Procedure, Status, Timing};
 

@@ -8,7 +8,6 @@ use crate::convert::Fortran;
 use crate::drain::Drained;
 use crate::errors::Own;
 use crate::files::Pointers;
-use crate::forward::Scratch;
 use crate::life;
 use crate::log::{Argument, Log, Record};
 use crate::memory::Lent;
@@ -16,6 +15,7 @@ use crate::objects::{KINDS, Objects};
 use crate::requests::{Requests, Stage, What};
 use crate::session::{Session, Traffic, install, session};
 use crate::upper::Upper;
+use crate::words::Scratch;
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -309,7 +309,7 @@ unsafe fn requests() -> Result<(), String> {
             return Err(format!("{} cannot be made again: error {}", shape.procedure.name, result as i32));
         }
         // SAFETY: the library has written the request.
-        let mut handle = unsafe { crate::forward::read_handle(below[at], library.abi.layout().handle_bytes) };
+        let mut handle = unsafe { crate::words::read_handle(below[at], library.abi.layout().handle_bytes) };
         if request.persistent && request.stage == Stage::Active && request.what == What::Recv {
             lower!(library, MPI_Start(&raw mut handle));
         }

@@ -104,9 +104,9 @@ unsafe fn comm(call: &mut Call) -> usize {
     ) {
         s.unsaveable.push(format!("{} has joined processes that the launcher did not start", procedure.name));
     }
-    let bytes = forward::handle_bytes(s.values.upper, Kind::Communicator);
+    let bytes = crate::words::handle_bytes(s.values.upper, Kind::Communicator);
     // SAFETY: the caller's: the new handle.
-    let new = unsafe { forward::read_handle(call.arg(usize::from(child)), bytes) };
+    let new = unsafe { crate::words::read_handle(call.arg(usize::from(child)), bytes) };
     let null = s.values.above("MPI_COMM_NULL") == Some(new);
     let of_members = parent.is_none() || procedure.name == "MPI_Comm_create_group";
     if null && !of_members {

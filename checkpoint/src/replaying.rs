@@ -1,0 +1,197 @@
+//! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
+use crate::host::{FIRST_FILES, Work, hooks, work, write_report};
+use crate::job::{ReplayReport, Step, StepReport};
+use crate::restore;
+use anyhow::{Context, Result, anyhow, bail};
+use phasecast_image::{ImageError, Images, State};
+use phasecast_mpi::{Library, session};
+use phasecast_process::gate::{self, Frame};
+use phasecast_process::{fence, files, signals, space, threads};
+use phasecast_trace::codec;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Images that are being restarted.
+pub(crate) struct Replay {
+    out: PathBuf,
+    step: Step,
+    report: ReplayReport,
+}
+
+fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Why a step of a replay has come back to the host's own stack.
+const STEP_DONE: usize = 1;
+
+impl Replay {
+    pub(crate) fn reached(&mut self, events: u64) {
+        let now = now_ns();
+        let mut s = session();
+        let watch = self.step.watch.get(s.place.0 as usize).map_or(&[][..], Vec::as_slice);
+        let Some(step) = self.report.steps.last_mut() else { return };
+        while let Some(&at) = watch.get(step.times_ns.len())
+            && at <= events
+        {
+            step.times_ns.push(now);
+        }
+        if let Some(&next) = watch.get(step.times_ns.len()) {
+            s.next_stop = next;
+            return;
+        }
+        s.next_stop = u64::MAX;
+        if watch.is_empty() {
+            return;
+        }
+        step.finished = true;
+        drop(s);
+        // SAFETY: the main thread, in a call of the gate, which holds no lock.
+        unsafe { gate::leave(STEP_DONE) }
+    }
+
+    /// The program has run to its end.
+    pub(crate) fn finished(&mut self) {
+        let Some(step) = self.report.steps.last_mut() else { return };
+        let watch = self.step.watch.get(self.report.rank as usize).map_or(0, Vec::len);
+        step.finished = watch == step.times_ns.len();
+    }
+
+    pub(crate) fn write(&self) {
+        write_report(&self.out, self.report.rank, &self.report);
+    }
+
+    fn progress(&self) {
+        let path = self.out.join(format!("rank-{:05}.progress", self.report.rank));
+        let line = format!("{}\n", self.report.steps.len());
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
+    }
+}
+
+fn section<T: serde::de::DeserializeOwned>(state: &State, name: &str) -> Result<T> {
+    let bytes = state.sections.get(name).with_context(|| format!("the image has no section {name}"))?;
+    codec::from_bytes(bytes).map_err(|reason| anyhow!("section {name} of the image: {reason}"))
+}
+
+/// Restarts the images of a job.
+pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Instant) -> Result<i32> {
+    let images = Images::open(path)?;
+    let Some(first) = steps.first() else { bail!("the job has no steps") };
+    let rank = launcher_rank()?;
+    let state = images.state(first.cut, rank).map_err(|error| no_image(&images, first.cut, rank, error))?;
+    let mpi: phasecast_mpi::State = section(&state, "mpi")?;
+    let mut numbers: Vec<i32> = FIRST_FILES.collect();
+    let mut cuts: Vec<u32> = steps.iter().map(|step| step.cut).collect();
+    cuts.dedup();
+    for cut in cuts {
+        let files: files::FileState = section(&images.state(cut, rank)?, "files")?;
+        numbers.extend(files.files.iter().map(|file| file.fd));
+    }
+    files::reserve(numbers);
+    let library = Library::load()?;
+    let library = phasecast_mpi::prepare(library, hooks());
+    let (level, place) = phasecast_mpi::start_library(library, mpi.thread_level).map_err(|reason| anyhow!(reason))?;
+    if place.0 != rank as i32 || place.1 != state.size as i32 {
+        let size = state.size;
+        bail!(
+            "the image is of rank {rank} of {size}, but MPI says rank {} of {}. Does the launcher start {size} ranks, and does it belong to the MPI library that was found?",
+            place.0,
+            place.1
+        );
+    }
+    gate::install(phasecast_mpi::dispatch)?;
+    fence::install()?;
+    let report = ReplayReport {
+        rank,
+        size: state.size,
+        mpi: library.version(),
+        init_s: started.elapsed().as_secs_f64(),
+        steps: Vec::new(),
+    };
+    let step = Step { cut: first.cut, watch: Vec::new() };
+    *work() = Work::Replay(Replay { out, step, report });
+    for step in steps {
+        one_step(&images, rank, level, step)?;
+    }
+    let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
+    replay.write();
+    phasecast_mpi::finish_library(library);
+    Ok(0)
+}
+
+fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
+    let started = Instant::now();
+    let state = images.state(step.cut, rank)?;
+    let mpi: phasecast_mpi::State = section(&state, "mpi")?;
+    let (file_state, signal_state): (files::FileState, signals::SignalState) =
+        (section(&state, "files")?, section(&state, "signals")?);
+    let main_state: threads::MainState = section(&state, "main")?;
+    let (space_state, thread_state): (space::SpaceState, Vec<threads::ThreadState>) =
+        (section(&state, "space")?, section(&state, "threads")?);
+    let result: u64 = section(&state, "result")?;
+    restore::memory(images, &state)?;
+    space::set_state(&space_state)?;
+    let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
+    let scratch = replay.out.join(format!("scratch-{rank:05}"));
+    std::fs::create_dir_all(&scratch)?;
+    let shared = replay.out.join(format!("files-{}", replay.report.steps.len()));
+    std::fs::create_dir_all(&shared)?;
+    files::restore(&file_state, &scratch)?;
+    signals::restore(&signal_state);
+    let watch: Vec<u64> = step.watch.get(rank as usize).cloned().unwrap_or_default();
+    let events = mpi.events;
+    let frame = state.frame as *mut Frame;
+    mpi.restore(level, &shared).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
+    session().next_stop = watch.iter().copied().find(|&at| at > events).unwrap_or(u64::MAX);
+    replay.step = step;
+    // SAFETY: the memory of the image is in place, its threads are those that were saved with it.
+    unsafe {
+        threads::restore_main(&main_state);
+        threads::recreate(&thread_state)?;
+    }
+    let restart_s = started.elapsed().as_secs_f64();
+    phasecast_mpi::barrier();
+    signals::unblock(&signal_state);
+    let start_ns = now_ns();
+    let cut = replay.step.cut;
+    // A rank may have no event in what is measured: it is there already.
+    let there: Vec<u64> = watch.iter().take_while(|&&at| at <= events).map(|_| start_ns).collect();
+    let finished = !watch.is_empty() && there.len() == watch.len();
+    replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: there, finished });
+    if !finished {
+        // SAFETY: the memory of the image is in place, with the frame in it; this is the main thread.
+        let why = unsafe { gate::resume(frame, result as usize) };
+        if why != STEP_DONE {
+            bail!("the program has left its upper half");
+        }
+    }
+    phasecast_mpi::allow_stops();
+    replay.progress();
+    threads::end()?;
+    phasecast_mpi::drain(None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;
+    session().tear_down();
+    signals::clear();
+    files::clear();
+    restore::clear();
+    Ok(())
+}
+
+/// Why there is no image of a rank: the launcher has started too many, or the set is not whole.
+fn no_image(images: &Images, cut: u32, rank: u32, error: ImageError) -> anyhow::Error {
+    match images.state(cut, 0) {
+        Ok(State { size, .. }) if rank >= size => anyhow!(
+            "the launcher has started rank {rank}, but the images are of {size} ranks. Let it start {size}, as `mpirun -n {size}` does."
+        ),
+        _ => error.into(),
+    }
+}
+
+fn launcher_rank() -> Result<u32> {
+    let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
+    let found = names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    found.context("the launcher does not say which rank this is. Is it an mpirun?")
+}

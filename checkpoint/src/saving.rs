@@ -1,0 +1,186 @@
+//! The host of a program that is to be saved: it stops the program at its cuts, and writes an image or says why not.
+use crate::dump;
+use crate::host::{FIRST_FILES, Work, hooks, work, write_report};
+use crate::job::{CheckpointReport, Cut, CutReport, Program};
+use anyhow::{Result, anyhow, bail};
+use phasecast_image::{State, Store};
+use phasecast_mpi::{Library, session};
+use phasecast_process::gate::{self, Frame};
+use phasecast_process::{Cpu, Start, fence, files, signals, space, threads};
+use phasecast_trace::codec;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A program that is to be saved.
+pub(crate) struct Checkpoint {
+    cuts: Vec<Cut>,
+    images: PathBuf,
+    program: String,
+    store: Option<Store>,
+    reports: Vec<CutReport>,
+}
+
+/// Runs the program of a job; it ends the process.
+pub(crate) fn checkpoint(
+    program: Program,
+    cuts: Vec<Cut>,
+    images: PathBuf,
+    cpu: Option<String>,
+    facade: &Path,
+) -> Result<i32> {
+    // A preloaded library that is missing is passed over with a warning, and the program would run as it is.
+    if !facade.is_file() {
+        bail!(
+            "{} is missing: it belongs beside the command phasecast. Install both from the same build.",
+            facade.display()
+        );
+    }
+    files::reserve(FIRST_FILES);
+    let library = Library::load()?;
+    let cpu: Cpu = cpu.map_or(Ok(Cpu::Native), |name| name.parse()).map_err(|error| anyhow!("{error}"))?;
+    let library = phasecast_mpi::prepare(library, hooks());
+    *work() = Work::Checkpoint(Checkpoint {
+        cuts,
+        images,
+        program: program.path.display().to_string(),
+        store: None,
+        reports: Vec::new(),
+    });
+    let start = Start {
+        program: program.path,
+        args: program.args.into_iter().map(Into::into).collect(),
+        env: phasecast_mpi::environment(library),
+        facade: Some(facade.to_owned()),
+        cpu,
+    };
+    files::release();
+    gate::install(phasecast_mpi::dispatch)?;
+    fence::install()?;
+    // SAFETY: the main thread; gate and fence are in place.
+    unsafe { phasecast_process::run(&start)? };
+    bail!("the program has left its upper half")
+}
+
+fn rank_of(cut: &Cut, rank: i32) -> u64 {
+    cut.events.get(rank as usize).copied().unwrap_or(u64::MAX)
+}
+
+impl Checkpoint {
+    fn next(&self) -> Option<Cut> {
+        self.cuts.get(self.reports.len()).cloned()
+    }
+
+    pub(crate) fn reached(&mut self, events: u64, frame: *mut Frame, result: usize) {
+        let rank = session().place.0;
+        while let Some(cut) = self.next() {
+            let at = rank_of(&cut, rank);
+            if at > events {
+                break;
+            }
+            let started = Instant::now();
+            let past = (at < events)
+                .then(|| format!("it lies within a call, after event {at}; the call ended after {events}"));
+            let saved = self.save(&cut, frame, result, past);
+            let seconds = started.elapsed().as_secs_f64();
+            let (saved, reason, bytes) = match saved {
+                Ok(bytes) => (true, None, bytes),
+                Err(reason) => (false, Some(format!("{reason:#}")), 0),
+            };
+            self.reports.push(CutReport { id: cut.id, saved, reason, seconds, bytes });
+        }
+        session().next_stop = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
+    }
+
+    /// A thread other than the main one has reached a position: the cut is refused, while the main thread goes on.
+    pub(crate) fn refused(&mut self, events: u64) {
+        let rank = session().place.0;
+        while let Some(cut) = self.next().filter(|cut| rank_of(cut, rank) <= events) {
+            phasecast_mpi::refuse();
+            phasecast_mpi::barrier();
+            let reason = Some("a thread that is not the main one has reached it".to_owned());
+            self.reports.push(CutReport { id: cut.id, saved: false, reason, seconds: 0.0, bytes: 0 });
+        }
+        let next = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
+        session().next_stop = next;
+    }
+
+    fn save(&mut self, cut: &Cut, frame: *mut Frame, result: usize, refusal: Option<String>) -> Result<u64> {
+        let stopped =
+            if refusal.is_none() { threads::stop() } else { Err(phasecast_process::Error::Obstacle(String::new())) };
+        let refusal = refusal.or_else(|| stopped.as_ref().err().map(ToString::to_string));
+        let drained = phasecast_mpi::drain(refusal);
+        let outcome = drained.map_err(|reason| anyhow!(reason)).and_then(|()| {
+            let threads = stopped.as_ref().map_err(|error| anyhow!("{error}"))?;
+            self.write(cut, frame, result, threads.as_slice())
+        });
+        if stopped.is_ok() {
+            threads::go();
+        }
+        phasecast_mpi::barrier();
+        outcome
+    }
+
+    fn write(&mut self, cut: &Cut, frame: *mut Frame, result: usize, threads: &[threads::ThreadState]) -> Result<u64> {
+        let (rank, size) = session().place;
+        let (rank, size) = (rank as u32, size as u32);
+        let mut state = State { rank, size, cut: cut.id, program: self.program.clone(), ..State::default() };
+        // SAFETY: the frame of the call in which the position was reached.
+        let fs = unsafe {
+            (*frame).note_controls();
+            (*frame).fs as u64
+        };
+        (state.frame, state.fs) = (frame as u64, vec![fs]);
+        let space = space::state();
+        state.brk = (space.brk_start as u64, space.brk as u64);
+        let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
+        put("mpi", codec::to_bytes(&phasecast_mpi::State::save()));
+        if signal_pending() {
+            bail!("a signal waits that the program has blocked");
+        }
+        put("signals", codec::to_bytes(&signals::save()?));
+        put("files", codec::to_bytes(&files::save()?));
+        put("threads", codec::to_bytes(&threads));
+        put("main", codec::to_bytes(&threads::main_state()));
+        put("space", codec::to_bytes(&space));
+        put("result", codec::to_bytes(&(result as u64)));
+        if self.store.is_none() {
+            self.store = Some(Store::create(&self.images, rank)?);
+        }
+        let Some(store) = &mut self.store else { bail!("no page store") };
+        let stats = dump::memory(store, &mut state)?;
+        store.save(&state)?;
+        Ok(stats.fresh)
+    }
+
+    /// The program ends its use of MPI: cuts that were not reached are refused together, and the report is written.
+    pub(crate) fn finish(&mut self) {
+        while let Some(cut) = self.next() {
+            let reason = "the program ends before it".to_string();
+            let _ = phasecast_mpi::drain(Some(reason.clone()));
+            phasecast_mpi::barrier();
+            self.reports.push(CutReport { id: cut.id, saved: false, reason: Some(reason), seconds: 0.0, bytes: 0 });
+        }
+        let s = session();
+        let (rank, size) = (s.place.0 as u32, s.place.1 as u32);
+        let report = CheckpointReport {
+            rank,
+            size,
+            events: s.events,
+            mpi: s.library.version(),
+            abi: format!("{:?}", s.library.abi),
+            cuts: self.reports.clone(),
+        };
+        drop(s);
+        write_report(&self.images, rank, &report);
+    }
+}
+
+/// Whether a signal waits for the main thread or the process.
+fn signal_pending() -> bool {
+    // SAFETY: sets of signals of our own.
+    unsafe {
+        let mut pending: libc::sigset_t = std::mem::zeroed();
+        libc::sigpending(&raw mut pending);
+        (1..libc::SIGRTMAX()).any(|signal| libc::sigismember(&raw const pending, signal) == 1)
+    }
+}
