@@ -81,7 +81,7 @@ pub unsafe fn call(index: usize, shape: &'static Shape, args: &[usize; MOST]) ->
         }
     }
     // SAFETY: as above.
-    unsafe { crate::log::changed(&mut s, shape, args) };
+    unsafe { crate::changes::changed(&mut s, shape, args) };
     result
 }
 

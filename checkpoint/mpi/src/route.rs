@@ -2,7 +2,9 @@
 //! of its own.
 use crate::session::{Call, session};
 use crate::shape::Shape;
-use crate::{attributes, callbacks, completion, convert, errors, forward, life, memory, point, windows};
+use crate::{
+    attributes, callbacks, completion, convert, errors, forward, life, matched, memory, point, start, windows,
+};
 use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 
 /// Carries out a call of the program.
@@ -32,7 +34,7 @@ pub fn route(shape: &Shape) -> Route {
             return attributes::free_key;
         }
         "MPI_Grequest_start" => return callbacks::generalized,
-        "MPI_Request_get_status" => return completion::get_status,
+        "MPI_Request_get_status" => return start::get_status,
         "MPI_Status_c2f" | "MPI_Status_f2c" | "MPI_Status_c2f08" | "MPI_Status_f082c" | "MPI_Status_f2f08"
         | "MPI_Status_f082f" => return convert::status,
         _ => {}
@@ -57,12 +59,12 @@ pub fn route(shape: &Shape) -> Route {
         Class::Pcontrol => life::nothing,
         Class::Send { timing: Timing::Blocking, .. } => point::send,
         Class::Recv { timing: Timing::Blocking } | Class::SendRecv { timing: Timing::Blocking, .. } => point::recv,
-        Class::MatchedRecv { .. } => point::matched,
-        Class::Probe { .. } => point::probe,
+        Class::MatchedRecv { .. } => matched::matched,
+        Class::Probe { .. } => matched::probe,
         Class::Completion { .. } => completion::complete,
-        Class::Start { .. } => completion::start,
-        Class::RequestFree => completion::free,
-        Class::Cancel => completion::cancel,
+        Class::Start { .. } => start::start,
+        Class::RequestFree => start::free,
+        Class::Cancel => start::cancel,
         Class::Collective { timing: Timing::Blocking, .. } => event,
         Class::CommConstructor { .. } => comm,
         Class::Rma { step: RmaStep::WindowConstructor | RmaStep::WindowFree, .. } => event,

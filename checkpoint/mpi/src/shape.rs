@@ -1,6 +1,6 @@
 //! How each argument of each procedure is treated on its way down and up: worked out from the table of procedures.
 use crate::library::Library;
-use crate::{completion, log, point};
+use crate::{changes, completion, point};
 use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
 
 /// Arguments that are passed in registers.
@@ -70,7 +70,7 @@ pub struct Shape {
     /// Its arguments are in registers and need no memory, and nothing is to be done after it.
     pub direct: bool,
     /// What the procedure changes of an object, if that lasts.
-    pub change: Option<log::Change>,
+    pub change: Option<changes::Change>,
 }
 
 /// The shapes of all procedures. `same`: both sides speak the same interface, so that numbers need no translation.
@@ -80,7 +80,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let places = |which: fn(&Lane) -> bool| (0u8..).zip(&lanes).filter(|(_, l)| which(l)).map(|(i, _)| i).collect();
         let (down, up): (Vec<u8>, Vec<u8>) = (places(|lane| *lane != Lane::Same), places(Lane::comes_up));
         let (point, completion) = (point::Places::of(procedure), completion::Places::of(procedure));
-        let change = log::change_of(procedure.name);
+        let change = changes::change_of(procedure.name);
         let down_lanes = lanes.iter().copied().filter(|lane| *lane != Lane::Same).collect();
         let function = library.function(index).unwrap_or(0);
         let in_register = |lane: &Lane| {

@@ -1,0 +1,190 @@
+//! Probes, and receives of the messages that they have matched.
+use crate::calls::{MOST, call as invoke};
+use crate::forward::arguments;
+use crate::hand_out;
+use crate::point::{Places, with_status};
+use crate::requests::{Matched, Request, SavedStatus, Stage, What};
+use crate::session::{Call, Session, session};
+use crate::shape::Shape;
+use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_status};
+use phasecast_abi::{Class, Kind};
+
+/// A probe: messages that were drained come first.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn probe(call: &mut Call) -> usize {
+    let mut s = session();
+    let shape = &s.shapes[call.index];
+    let args = arguments(call, shape.lanes.len());
+    let places = shape.point;
+    let Class::Probe { matched, .. } = shape.procedure.class else { return 1 };
+    let (source, tag) = (args[places.source.unwrap_or(0)] as i32, args[places.tag.unwrap_or(1)] as i32);
+    let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
+    let flag = shape.procedure.param_index(Kind::Flag);
+    let message = shape.procedure.param_index(Kind::Message);
+    let null = s.proc_null(source as usize);
+    if !null && !s.drained.is_empty() {
+        let abi = s.values.upper;
+        let found =
+            if matched { s.drained.take(abi, comm, source, tag) } else { s.drained.look(abi, comm, source, tag) };
+        if let Some(found) = found {
+            let (abi, ignore) = (s.values.upper, s.values.upper.layout().status_ignore);
+            // SAFETY: the caller's: the places that the procedure writes to.
+            unsafe {
+                if let Some(flag) = flag {
+                    *(args[flag] as *mut i32) = 1;
+                }
+                if let Some(at) = places.status.filter(|&at| args[at] != ignore) {
+                    write_status(abi, args[at], &found.status());
+                }
+                if let Some(at) = message {
+                    let number = s.objects.add(Kind::Message, 0);
+                    s.requests.messages.insert(number, Matched { comm, found: None, taken: Some(found) });
+                    write_handle(args[at], handle_bytes(abi, Kind::Message), s.objects.encode(Kind::Message, number));
+                }
+            }
+            return 0;
+        }
+    }
+    drop(s);
+    // SAFETY: the caller's.
+    let (result, status) = unsafe { with_status(call.index, shape, &args, places.status.unwrap_or(0)) };
+    // SAFETY: the caller's: the flag of a test.
+    let found = result as i32 == 0 && flag.is_none_or(|flag| unsafe { *(args[flag] as *const i32) } != 0);
+    if let Some(at) = message.filter(|_| found && !null) {
+        let mut s = session();
+        // SAFETY: the caller's.
+        let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Message)) };
+        if let Some(number) = s.objects.decode(Kind::Message, handle) {
+            let found = Some(SavedStatus::from(status));
+            s.requests.messages.insert(number, Matched { comm, found, taken: None });
+            // It is out of the network from now on, though it is no event before it is received.
+            if let Some(world) = s.world_rank(comm, status.source) {
+                s.traffic.received[world] += 1;
+            }
+        }
+    }
+    result
+}
+
+/// The receive of a matched message.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn matched(call: &mut Call) -> usize {
+    let mut s = session();
+    let shape = &s.shapes[call.index];
+    let args = arguments(call, shape.lanes.len());
+    let places = shape.point;
+    let message = shape.procedure.param_index(Kind::Message).unwrap_or(3);
+    let bytes = handle_bytes(s.values.upper, Kind::Message);
+    // SAFETY: the caller's: the program's message.
+    let handle = unsafe { read_handle(args[message], bytes) };
+    let number = s.objects.decode(Kind::Message, handle);
+    let known = number.and_then(|number| s.requests.messages.remove(&number));
+    let null = s.values.above("MPI_MESSAGE_NULL").unwrap_or(0);
+    if let (Some(number), Some(Matched { comm, taken: Some(taken), .. })) = (number, known.as_ref()) {
+        s.objects.release(Kind::Message, number);
+        // SAFETY: the caller's: the program's message.
+        unsafe { write_handle(args[message], bytes, null) };
+        let (comm, taken) = (*comm, taken.clone());
+        drop(s);
+        // SAFETY: the caller's.
+        return unsafe { hand_out::receive_matched(shape, &args, comm, taken, places.status, places.request) };
+    }
+    let mut scratch = Scratch::new();
+    let mut below = [0; MOST];
+    let count = shape.lanes.len();
+    let lower = s.values.lower;
+    // The arguments of the procedure for large counts are the same: where the library lacks it, the plain one does.
+    let function = s.library.function(call.index).or_else(|| crate::absent::plain(&s, shape, &args));
+    let Some(function) = function else {
+        return s.values.above("MPI_ERR_COUNT").unwrap_or(2);
+    };
+    for (i, below) in below.iter_mut().enumerate().take(count) {
+        // SAFETY: the caller's.
+        *below = unsafe { s.down_arg(shape, &args, i, &mut scratch) };
+    }
+    let mut own = [0u64; 8];
+    if let Some(at) = places.status {
+        below[at] = own.as_mut_ptr() as usize;
+    }
+    drop(s);
+    // SAFETY: the caller's.
+    let result = unsafe { invoke(function, &below[..count]) };
+    let mut s = session();
+    if result as i32 != 0 {
+        return s.up_error(result);
+    }
+    if let Some(number) = number {
+        s.objects.release(Kind::Message, number);
+    }
+    // SAFETY: the caller's.
+    unsafe { write_handle(args[message], bytes, null) };
+    let Some(known) = known else {
+        // From nobody: the message of a probe of MPI_PROC_NULL.
+        // SAFETY: the caller's.
+        return unsafe { from_nobody(&mut s, shape, &args, &below, &places, lower) };
+    };
+    // SAFETY: the caller's: what the library has written.
+    unsafe {
+        if let Some(at) = places.status {
+            let status = read_status(lower, below[at]);
+            if args[at] != s.values.upper.layout().status_ignore {
+                write_status(s.values.upper, args[at], &status);
+            }
+            s.event();
+        }
+        if let Some(at) = places.request {
+            let handle = read_handle(below[at], handle_bytes(lower, Kind::Request));
+            let (above, new) = s.up_handle(Kind::Request, handle);
+            write_handle(args[at], handle_bytes(s.values.upper, Kind::Request), above);
+            if let Some(number) = new {
+                s.put_receive(number, call.index, args, known.comm, Stage::Active);
+            }
+        }
+    }
+    result
+}
+
+impl Session {
+    /// Notes the request of a receive that was not posted in the usual way.
+    pub fn put_receive(&mut self, number: u32, index: usize, args: [usize; MOST], comm: usize, stage: Stage) {
+        let shape = &self.shapes[index];
+        let needs = self.request_needs(shape, &args);
+        let (what, persistent, index) = (What::Recv, false, index as u16);
+        let (counts, counted) = (true, true);
+        self.requests.put(number, Request { what, persistent, stage, index, args, comm, counts, counted, needs });
+    }
+}
+
+/// # Safety
+/// As for [`matched`].
+unsafe fn from_nobody(
+    s: &mut Session,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    below: &[usize; MOST],
+    places: &Places,
+    lower: phasecast_abi::Abi,
+) -> usize {
+    // SAFETY: the caller's.
+    unsafe {
+        for i in [places.status, places.request].into_iter().flatten() {
+            if places.status == Some(i) {
+                if args[i] != s.values.upper.layout().status_ignore {
+                    let status = read_status(lower, below[i]);
+                    write_status(s.values.upper, args[i], &status);
+                }
+            } else if let Some((_, number)) = s.up_arg(shape, args, below, i) {
+                let index = crate::calls::index(shape.procedure.name);
+                s.put_receive(number, index, *args, 0, Stage::Active);
+                if let Some(request) = s.requests.get_mut(number) {
+                    request.counts = false;
+                }
+            }
+        }
+    }
+    0
+}

@@ -1,0 +1,312 @@
+//! Arguments and results between the program's interface and the library's: handles, numbers, statuses, texts, error
+//! codes.
+use crate::calls::{MOST, lower};
+use crate::comms;
+use crate::session::Session;
+use crate::shape::{Lane, Shape};
+use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_status};
+use phasecast_abi::{Class, Direction, Domain, Kind, Length};
+
+impl Session {
+    /// The library's form of a handle of the program.
+    #[inline(always)]
+    pub fn down_handle(&mut self, kind: Kind, handle: usize) -> usize {
+        let bytes = handle_bytes(self.values.upper, kind);
+        let handle = if bytes == 4 { handle & 0xffff_ffff } else { handle };
+        if let Some(index) = self.objects.decode(kind, handle) {
+            return self.objects.get(kind, index).map_or(0, |object| object.lower);
+        }
+        if kind == Kind::Keyval {
+            return self.values.down(Domain::Keyval, handle as i32 as i64, self.library) as usize;
+        }
+        self.values.handle_down(kind, handle).unwrap_or(handle)
+    }
+
+    /// The program's form of a handle of the library; a new object if it is not known yet.
+    pub fn up_handle(&mut self, kind: Kind, handle: usize) -> (usize, Option<u32>) {
+        if kind == Kind::Request && self.replaying.is_empty() {
+            if handle == self.library.request_null {
+                return (self.values.request_null, None);
+            }
+            let index = self.objects.add(kind, handle);
+            return (self.objects.encode(kind, index), Some(index));
+        }
+        if kind != Kind::Keyval
+            && let Some(above) = self.values.handle_up(kind, handle)
+        {
+            return (above, None);
+        }
+        if self.replaying.last().is_some_and(|(wanted, _)| *wanted == kind)
+            && let Some((_, number)) = self.replaying.pop()
+        {
+            self.objects.set_lower(kind, number, handle);
+            return (self.objects.encode(kind, number), None);
+        }
+        if kind == Kind::Keyval {
+            let index = self.objects.add(kind, handle);
+            return (self.objects.encode(kind, index), Some(index));
+        }
+        if kind != Kind::Message
+            && let Some(index) = self.objects.by_lower(kind, handle)
+        {
+            if let Some(object) = self.objects.get_mut(kind, index) {
+                object.references += 1;
+            }
+            return (self.objects.encode(kind, index), None);
+        }
+        let index = self.objects.add(kind, handle);
+        (self.objects.encode(kind, index), Some(index))
+    }
+
+    /// How many elements an array argument has.
+    ///
+    /// # Safety
+    /// `args` are those of the procedure, as the program passed them.
+    pub unsafe fn length(&mut self, shape: &Shape, args: &[usize; MOST], length: Length) -> usize {
+        let int = |at: u8| args[usize::from(at)] as i32;
+        match length {
+            Length::One => 1,
+            Length::Param(at) if shape.procedure.params[usize::from(at)].passing != phasecast_abi::Passing::Value => {
+                // SAFETY: the caller's: a number that the library has written.
+                unsafe { *(args[usize::from(at)] as *const i32) }.max(0) as usize
+            }
+            Length::Param(at) => int(at).max(0) as usize,
+            Length::Triples(at) => 3 * int(at).max(0) as usize,
+            Length::Constant(_) => 0,
+            Length::Implied => {
+                let at = shape.procedure.param_index(Kind::Communicator);
+                let Some(handle) = at.map(|at| args[at]) else { return 0 };
+                match shape.procedure.class {
+                    Class::Collective { neighbourhood: true, .. } => {
+                        let lower = self.down_handle(Kind::Communicator, handle);
+                        comms::degree(self.library, lower)
+                    }
+                    _ => self.comm(handle).map_or(0, |comm| comm.peers.len()),
+                }
+            }
+        }
+    }
+
+    /// The library's form of argument `i`.
+    ///
+    /// # Safety
+    /// `args` are those of the procedure, as the program passed them.
+    #[inline(always)]
+    pub unsafe fn down_arg(&mut self, shape: &Shape, args: &[usize; MOST], i: usize, scratch: &mut Scratch) -> usize {
+        let given = args[i];
+        match shape.lanes[i] {
+            Lane::Same => given,
+            Lane::Handle(kind) => self.down_handle(kind, given),
+            lane => {
+                // SAFETY: the caller's.
+                unsafe { self.down_rare(shape, args, given, lane, scratch) }
+            }
+        }
+    }
+
+    /// The library's form of a number, or of an address that may be a constant.
+    pub fn down_word(&self, lane: Lane, given: usize) -> usize {
+        match lane {
+            Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,
+            Lane::Number(domain) => self.values.down(domain, i64::from(given as i32), self.library) as usize,
+            Lane::Address(domain) => self.values.address_down(domain, given),
+            _ => given,
+        }
+    }
+
+    /// # Safety
+    /// As for [`Session::down_arg`].
+    unsafe fn down_rare(
+        &mut self,
+        shape: &Shape,
+        args: &[usize; MOST],
+        given: usize,
+        lane: Lane,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let (upper, lower) = (self.values.upper, self.values.lower);
+        match lane {
+            Lane::Same | Lane::Handle(_) | Lane::Number(_) | Lane::Address(_) => self.down_word(lane, given),
+            Lane::HandleAt(kind, direction) => {
+                let (above, below) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
+                let at = scratch.take(below);
+                // SAFETY: the caller's: a handle stands there if it is read.
+                unsafe {
+                    if direction != Direction::Out {
+                        let handle = self.down_handle(kind, read_handle(given, above));
+                        write_handle(at, below, handle);
+                    }
+                }
+                if given == 0 { 0 } else { at }
+            }
+            Lane::Handles(kind, direction, length) => {
+                // SAFETY: the caller's.
+                let length = unsafe { self.length(shape, args, length) };
+                let (above, below) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
+                let at = scratch.take(length * below);
+                // An array that is not significant (at other ranks, in place) may be no address at all.
+                if direction != Direction::Out && given > 4096 && given < usize::MAX - 4096 {
+                    for i in 0..length {
+                        // SAFETY: the caller's: so many handles stand there.
+                        unsafe {
+                            let handle = self.down_handle(kind, read_handle(given + i * above, above));
+                            write_handle(at + i * below, below, handle);
+                        }
+                    }
+                }
+                at
+            }
+            Lane::Numbers(domain, length) => {
+                if given == 0 {
+                    return 0;
+                }
+                // SAFETY: the caller's.
+                let length = unsafe { self.length(shape, args, length) };
+                let at = scratch.take(length * 4);
+                for i in 0..length {
+                    // SAFETY: the caller's: so many numbers stand there.
+                    let value = unsafe { (given as *const i32).add(i).read_unaligned() };
+                    let value = match domain {
+                        Domain::Rank | Domain::Tag if value >= 0 => value,
+                        _ => self.values.down(domain, i64::from(value), self.library) as i32,
+                    };
+                    // SAFETY: there is room.
+                    unsafe { (at as *mut i32).add(i).write(value) };
+                }
+                at
+            }
+            Lane::StatusIn | Lane::StatusChanged => {
+                let at = scratch.take(lower.layout().status.size);
+                // SAFETY: the caller's: a status stands there.
+                let status = unsafe { read_status(upper, given) };
+                // SAFETY: there is room.
+                unsafe { write_status(lower, at, &status) };
+                at
+            }
+            Lane::StatusOut if given == upper.layout().status_ignore => lower.layout().status_ignore,
+            Lane::StatusOut => scratch.take(lower.layout().status.size),
+            Lane::Text(_) => scratch.take(8200),
+            Lane::NumberAt(_) | Lane::NumbersAt(..) => given,
+        }
+    }
+
+    /// Brings a result up: what the library has written for argument `i` to where the program wants it. Yields the number
+    /// of a new object.
+    ///
+    /// # Safety
+    /// The call has succeeded with `below` in place of `args`.
+    pub unsafe fn up_arg(
+        &mut self,
+        shape: &'static Shape,
+        args: &[usize; MOST],
+        below: &[usize; MOST],
+        i: usize,
+    ) -> Option<(Kind, u32)> {
+        let (given, passed) = (args[i], below[i]);
+        let (upper, lower) = (self.values.upper, self.values.lower);
+        if given == 0 {
+            return None;
+        }
+        // SAFETY: the caller's, for all that is read and written here.
+        unsafe {
+            match shape.lanes[i] {
+                Lane::HandleAt(kind, Direction::Out) => {
+                    let handle = read_handle(passed, handle_bytes(lower, kind));
+                    let (above, new) = self.up_handle(kind, handle);
+                    write_handle(given, handle_bytes(upper, kind), above);
+                    return new.map(|index| (kind, index));
+                }
+                Lane::HandleAt(kind, Direction::InOut) => {
+                    let bytes = handle_bytes(upper, kind);
+                    let (before, after) = (read_handle(given, bytes), read_handle(passed, handle_bytes(lower, kind)));
+                    if after != self.down_handle(kind, before) {
+                        let null = self.up_null(kind, after);
+                        self.freed(kind, before);
+                        write_handle(given, bytes, null);
+                    }
+                }
+                Lane::Handles(kind, direction, length) if direction != Direction::In => {
+                    let length = self.length(shape, args, length);
+                    let (above, under) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
+                    let mut made = Vec::new();
+                    for i in 0..length {
+                        let (handle, new) = self.up_handle(kind, read_handle(passed + i * under, under));
+                        made.extend(new.map(|number| (kind, number)));
+                        write_handle(given + i * above, above, handle);
+                    }
+                    if !made.is_empty() {
+                        crate::log::made_several(self, shape, args, &made);
+                    }
+                }
+                Lane::NumberAt(domain) => {
+                    let at = given as *mut i32;
+                    let value = at.read_unaligned();
+                    if value < 0 || !matches!(domain, Domain::Rank | Domain::Undefined) {
+                        at.write_unaligned(self.values.up(domain, i64::from(value), self.library) as i32);
+                    }
+                }
+                Lane::NumbersAt(domain, length) => {
+                    for i in 0..self.length(shape, args, length) {
+                        let at = (given as *mut i32).add(i);
+                        let value = at.read_unaligned();
+                        if value < 0 {
+                            at.write_unaligned(self.values.up(domain, i64::from(value), self.library) as i32);
+                        }
+                    }
+                }
+                Lane::StatusOut | Lane::StatusChanged if given != upper.layout().status_ignore => {
+                    let status = read_status(lower, passed);
+                    write_status(upper, given, &status);
+                }
+                Lane::Text(name) => {
+                    let most = phasecast_abi::constant(name).map_or(128, |c| match c.value(upper) {
+                        phasecast_abi::Value::Number(n) => n as usize,
+                        _ => 128,
+                    });
+                    let text = std::ffi::CStr::from_ptr(passed as *const libc::c_char).to_bytes();
+                    let length = text.len().min(most - 1);
+                    std::ptr::copy_nonoverlapping(text.as_ptr(), given as *mut u8, length);
+                    *((given + length) as *mut u8) = 0;
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The program's form of a null handle of the library.
+    pub fn up_null(&self, kind: Kind, lower: usize) -> usize {
+        if kind == Kind::Keyval {
+            return self.values.upper.layout().keyval_invalid as u32 as usize;
+        }
+        self.values.handle_up(kind, lower).unwrap_or(0)
+    }
+
+    /// The program's form of an error code.
+    pub fn up_error(&self, code: usize) -> usize {
+        if let Some(above) = self.errors.up(code as i32) {
+            return above as u32 as usize;
+        }
+        if self.values.same() || code as i32 == 0 {
+            return code;
+        }
+        let neutral = self.values.lower.error_class_to_neutral(code as i32);
+        let above = self.values.upper.from_neutral(Domain::ErrorClass, neutral.into(), self.library);
+        above.unwrap_or(1) as usize
+    }
+
+    /// Whether an error code of the library says that a message was too long for its buffer: it has been received then.
+    pub fn truncated(&self, code: i32) -> bool {
+        let mut class = 0i32;
+        lower!(self.library, MPI_Error_class(code, &raw mut class));
+        self.library.constant("MPI_ERR_TRUNCATE") == Some(class as usize)
+    }
+
+    /// The same of an error code in the program's form.
+    pub fn truncated_above(&self, code: i32) -> bool {
+        if self.values.same() {
+            return self.truncated(code);
+        }
+        self.values.above("MPI_ERR_TRUNCATE") == Some(code as usize)
+    }
+}

@@ -1,0 +1,227 @@
+//! What is restarted next: how much launches have shown, what they and restarts cost, and what there is time for.
+use crate::restart::manifest::Images;
+use crate::restart::plan::{Profile, Window};
+use crate::restart::replay::Replayed;
+use crate::signature::Manifest;
+
+/// The fewest windows that are measured, whatever they cost.
+const FEWEST: usize = 2;
+/// Rounds of one launch, if they take at most this share of the time that is left: their middle is free of bursts.
+const ROUNDS: (usize, f64) = (3, 0.6);
+/// The share of the time left over that longer windows are planned to use.
+const SPARE: f64 = 0.9;
+/// The most by which a window is made longer, in seconds.
+const LONGEST_S: f64 = 0.5;
+/// What a restart takes beside reading its bytes, and how many bytes are read in a second, before it is known better.
+const RESTART: (f64, f64) = (0.02, 1e9);
+/// What a launch takes beside the launcher and MPI_Init: finding the library, and the end.
+const LAUNCH_S: f64 = 0.15;
+/// A target that takes less than this share of the base's time gets longer windows.
+const FASTER: f64 = 0.7;
+/// What launches have shown so far.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) replayed: Replayed,
+    pub(super) launches: usize,
+    pub(super) restarts: usize,
+    pub(super) startups: Vec<f64>,
+    /// Time of the pieces that ran, here and on the base, in seconds.
+    pub(super) ran: (f64, f64),
+    /// Whether a whole round, and the one-offs that there was time for, were measured.
+    pub(super) round: bool,
+    pub(super) one_offs: bool,
+}
+
+impl Seen {
+    /// Takes in a launch in which pieces of this base time ran.
+    pub(super) fn add(&mut self, more: Replayed, base_s: f64) {
+        self.ran.0 += more.warmup_s + more.measured_s;
+        self.ran.1 += base_s;
+        let all = &mut self.replayed;
+        self.restarts += more.restarts.len();
+        all.restarts.extend(more.restarts);
+        all.restart_s += more.restart_s;
+        all.warmup_s += more.warmup_s;
+        all.measured_s += more.measured_s;
+        self.startups.extend(more.startup_s);
+        if self.launches == 0 {
+            (all.init_s, all.mpi) = (more.init_s, more.mpi);
+        } else {
+            all.init_s.iter_mut().zip(more.init_s).for_each(|(least, s)| *least = least.min(s));
+        }
+        self.launches += 1;
+    }
+
+    /// Time here over time on the base.
+    pub(super) fn pace(&self) -> f64 {
+        if self.ran.0 > 0.0 && self.ran.1 > 0.0 { self.ran.0 / self.ran.1 } else { 1.0 }
+    }
+}
+
+/// What launches and restarts will take.
+pub(super) struct Costs<'a> {
+    pub(super) images: &'a Images,
+    /// What is measured here: the windows of the images, longer where the target is faster.
+    pub(super) windows: Vec<Window>,
+    pub(super) profile: &'a Profile,
+    pub(super) manifest: &'a Manifest,
+}
+
+impl Costs<'_> {
+    /// Makes windows longer for a target of this pace; whether any has changed.
+    pub(super) fn lengthen(&mut self, pace: f64) -> bool {
+        if pace >= FASTER {
+            return false;
+        }
+        let longer = |w: &Window| if w.one_off { *w } else { self.profile.paced(w, pace) };
+        let longer: Vec<Window> = self.windows.iter().map(longer).collect();
+        let changed = longer != self.windows;
+        self.windows = longer;
+        changed
+    }
+
+    fn launch_s(&self, seen: &Seen) -> f64 {
+        let init = |of: &mut dyn Iterator<Item = f64>| of.fold(0.0, f64::max);
+        let init_s = match seen.launches {
+            0 => init(&mut self.images.edges.iter().map(|e| e.init_s)),
+            _ => init(&mut seen.replayed.init_s.iter().copied()),
+        };
+        self.manifest.startup_s + self.manifest.teardown_s + init_s + LAUNCH_S
+    }
+
+    /// What a window will take: the restart, and its pieces at the pace of what was seen.
+    fn window_s(&self, window: &Window, seen: &Seen) -> f64 {
+        let restart_s = match (seen.restarts, &self.images.verified) {
+            (0, Some(verified)) => verified.restart_s,
+            (0, None) => RESTART.0 + self.images.needs.rank_bytes as f64 * f64::from(self.manifest.ranks) / RESTART.1,
+            (n, _) => seen.replayed.restart_s / n as f64,
+        };
+        restart_s + seen.pace() * self.profile.time(window.run())
+    }
+
+    /// The windows of the next launch, in order: a round, or what there is time for of it; then one-offs, the longest
+    /// first, and further rounds (if they are wanted). What time is left makes the windows of the rounds longer: that is
+    /// cheaper than to restart again, of which only the time after the warm-up counts.
+    pub(super) fn schedule(&self, seen: &Seen, left: f64, more: bool) -> Vec<Window> {
+        let mut round: Vec<Window> = self.windows.iter().filter(|w| !w.one_off).copied().collect();
+        let mut one_offs: Vec<Window> = self.windows.iter().filter(|w| w.one_off).copied().collect();
+        one_offs.sort_by(|a, b| self.profile.time(b.pieces()).total_cmp(&self.profile.time(a.pieces())));
+        let count = round.len();
+        let round_s: f64 = round.iter().map(|w| self.window_s(w, seen)).sum();
+        let mut left = left - self.launch_s(seen);
+        if !seen.round && count > 0 {
+            // Where restarts are dear (large images), a spread part of the round must do.
+            let room = (left / round_s.max(1e-9) * count as f64).max(0.0) as usize;
+            let part = room.clamp(FEWEST.min(count), count);
+            round = (0..part).map(|at| round[at * count / part]).collect();
+            left -= round_s * part as f64 / count as f64;
+        }
+        let mut once = Vec::new();
+        if !seen.one_offs {
+            for window in one_offs {
+                let cost = self.window_s(&window, seen);
+                if cost <= left || once.is_empty() && count == 0 && seen.launches == 0 {
+                    once.push(window);
+                    left -= cost;
+                }
+            }
+        }
+        let mut rounds = usize::from(!seen.round);
+        if more && count > 0 && round.len() == count {
+            let room = left + rounds as f64 * round_s;
+            if ROUNDS.0 as f64 * round_s <= ROUNDS.1 * room {
+                rounds = ROUNDS.0;
+            } else if round_s <= room {
+                rounds = 1;
+            }
+            let spare = SPARE * (room / rounds.max(1) as f64 - round_s) / count as f64;
+            let more_s = spare.clamp(0.0, LONGEST_S) / seen.pace();
+            round = round.iter().map(|w| self.profile.longer(w, more_s)).collect();
+        }
+        let mut windows = Vec::new();
+        for at in 0..rounds {
+            windows.extend(&round);
+            if at == 0 {
+                windows.append(&mut once);
+            }
+        }
+        windows.append(&mut once);
+        windows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restart::manifest::{EdgeTimes, FORMAT, Needs, ProgramFile};
+    use crate::restart::plan::plan;
+    use crate::restart::plan::tests::{MS, loop_of};
+    use crate::signature::this_machine;
+
+    /// What is scheduled of a loop of 10 ms with a set-up of 0.7 s, with so much time left.
+    fn scheduled(seen: &Seen, left: f64, more: bool) -> (Vec<Window>, Vec<Window>) {
+        let analysis = loop_of(2000, |_| 10 * MS);
+        let profile = Profile::of(&analysis).expect("it has cuts");
+        let windows = plan(&analysis, &profile, None);
+        let images = Images {
+            format: FORMAT,
+            created: 0,
+            user: String::new(),
+            program: ProgramFile { path: String::new(), bytes: 0, sha256: String::new() },
+            needs: Needs {
+                architecture: String::new(),
+                cpu_baseline: String::new(),
+                cpu_features: vec![],
+                page_size: 4096,
+                rank_bytes: 80_000_000,
+            },
+            cuts: vec![],
+            windows: windows.clone(),
+            edges: vec![EdgeTimes { init_s: 0.2, tail_s: 0.0 }],
+            verified: None,
+        };
+        let manifest = Manifest {
+            kind: "restart".into(),
+            phasecast: String::new(),
+            command: vec!["loop".into()],
+            ranks: 1,
+            machine: this_machine(""),
+            aet_s: vec![21.0],
+            startup_s: 0.05,
+            teardown_s: 0.05,
+            images: None,
+        };
+        let costs = Costs { images: &images, windows: windows.clone(), profile: &profile, manifest: &manifest };
+        (costs.schedule(seen, left, more), windows)
+    }
+
+    #[test]
+    fn one_round_is_made_whatever_it_costs() {
+        let (steps, windows) = scheduled(&Seen::default(), 0.0, true);
+        assert!(!steps.is_empty() && steps.len() == windows.iter().filter(|w| !w.one_off).count(), "{steps:?}");
+    }
+
+    #[test]
+    fn one_offs_are_measured_once_and_rounds_fill_the_budget() {
+        let (steps, windows) = scheduled(&Seen::default(), 60.0, true);
+        let repeating = windows.iter().filter(|w| !w.one_off).count();
+        assert_eq!(steps.iter().filter(|w| w.one_off).count(), 1);
+        assert_eq!(steps.len(), 1 + ROUNDS.0 * repeating);
+        assert!(steps[repeating].one_off, "after the first round: {steps:?}");
+        let planned = |w: &Window| windows.iter().any(|p| p.after == w.after && p.measured < w.measured);
+        assert!(steps.iter().all(|w| w.one_off || planned(w)), "longer: {steps:?}");
+        // 0.45 s for the launch, 0.4 s a round, 0.8 s for the set-up.
+        let (steps, _) = scheduled(&Seen::default(), 1.3, true);
+        assert!(!steps.iter().any(|w| w.one_off) && steps.len() == repeating, "{steps:?}");
+        assert!(steps.iter().all(planned), "rather longer than again: {steps:?}");
+    }
+
+    #[test]
+    fn enough_is_enough() {
+        let seen = Seen { launches: 1, round: true, one_offs: true, ..Seen::default() };
+        assert_eq!(scheduled(&seen, 60.0, false).0, []);
+        assert!(!scheduled(&seen, 60.0, true).0.is_empty());
+        let seen = Seen { launches: 1, round: true, one_offs: false, ..Seen::default() };
+        assert!(scheduled(&seen, 60.0, false).0.iter().all(|w| w.one_off), "only what was not seen yet");
+    }
+}
