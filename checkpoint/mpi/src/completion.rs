@@ -45,7 +45,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     let mut s = session();
     let shape = s.shape(call.index);
     let args = arguments(call, shape.lanes.len());
-    let Some(places) = shape.completion else { return 1 };
+    let Some(places) = shape.completion.filter(|_| shape.function != 0) else { return 1 };
     let count = places.count.map_or(1, |at| (args[at] as i32).max(0) as usize);
     let (upper, lower) = (s.values.upper, s.values.lower);
     let (above, under) = (upper.layout().handle_bytes, lower.layout().handle_bytes);

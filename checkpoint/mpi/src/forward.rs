@@ -95,7 +95,9 @@ pub unsafe fn forward_with(
     let mut below = *args;
     let count = shape.lanes.len();
     let mut s = session();
-    if shape.function == 0 {
+    // Not always the shape's own: a plain procedure may stand in for one with large counts.
+    let function = s.shape(index).function;
+    if function == 0 {
         drop(s);
         // SAFETY: the caller's.
         return unsafe { crate::absent::call(index, shape, args) };
@@ -107,7 +109,7 @@ pub unsafe fn forward_with(
     drop(s);
     adjust(&mut below);
     // SAFETY: the caller's; the arguments are in the library's form.
-    let result = unsafe { invoke(shape.function, &below[..count]) };
+    let result = unsafe { invoke(function, &below[..count]) };
     if result as i32 == 0 && shape.up.is_empty() && shape.change.is_none() {
         return result;
     }
