@@ -193,7 +193,7 @@ impl Dump<'_> {
             let mut ahead = chunks.clone();
             let look = move || ahead.all(|chunk| send.send(sums(chunk)).is_ok());
             // If no thread can be made, `send` is gone, and this one does it all.
-            let _ = without_signals(|| thread::Builder::new().spawn_scoped(scope, look));
+            let _ = phasecast_process::threads::without_signals(|| thread::Builder::new().spawn_scoped(scope, look));
             chunks.try_for_each(|chunk| {
                 let sums = ready.recv().unwrap_or_else(|_| sums(chunk));
                 self.store_pages(chunk, &sums, huge, runs)
@@ -230,19 +230,6 @@ impl Dump<'_> {
 /// The hash of each page, none for one that is zero.
 fn sums(bytes: &[u8]) -> Vec<Option<PageHash>> {
     bytes.chunks_exact(PAGE).map(|page| (!is_zero(page)).then(|| page_hash(page))).collect()
-}
-
-/// Has a thread made that takes no signals: the program's handlers must not run on it.
-fn without_signals<T>(make: impl FnOnce() -> T) -> T {
-    // SAFETY: sets of signals of our own; the mask is put back.
-    unsafe {
-        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-        let made = make();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
-        made
-    }
 }
 
 /// Reads pages of this process, whatever their protection, up to the first that cannot be read; returns how many bytes.

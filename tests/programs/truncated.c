@@ -7,12 +7,17 @@ int main(void) {
     MPI_Status status;
     MPI_Request request;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int how = 0; how < 3; how++) {
+    for (int how = 0; how < 4; how++) {
         beat();
         MPI_Send(out, 2, MPI_INT, after, how, MPI_COMM_WORLD);
         beat();
         if (how == 0) {
             code = MPI_Recv(in, 1, MPI_INT, MPI_ANY_SOURCE, how, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else if (how == 3) {
+            MPI_Message message;
+            MPI_Mprobe(before, how, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+            beat();
+            code = MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
         } else {
             MPI_Irecv(in, 1, MPI_INT, before, how, MPI_COMM_WORLD, &request);
             code = how == 1 ? MPI_Wait(&request, &status) : MPI_Waitall(1, &request, &status);
@@ -23,7 +28,7 @@ int main(void) {
             MPI_Error_class(status.MPI_ERROR, &class);
         }
         CHECK(class == MPI_ERR_TRUNCATE);
-        if (how && request != MPI_REQUEST_NULL)
+        if (how % 3 && request != MPI_REQUEST_NULL)
             MPI_Request_free(&request);
         beat();
     }

@@ -3,6 +3,7 @@
 use crate::mpi::Mpi;
 use crate::phasecast;
 use crate::process::{Outcome, start};
+use crate::split::report;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, ReplayReport, Step};
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
@@ -163,9 +164,5 @@ fn finished(launch: &mut std::process::Command) -> Outcome {
 }
 
 fn reports<T: DeserializeOwned>(folder: &Path, ranks: u32) -> Vec<T> {
-    let read = |rank| {
-        let text = fs::read_to_string(folder.join(format!("rank-{rank:05}.json"))).expect("each rank leaves a report");
-        serde_json::from_str(&text).expect("a report can be read")
-    };
-    (0..ranks).map(read).collect()
+    (0..ranks).map(|rank| report(folder, rank).expect("each rank leaves a report")).collect()
 }

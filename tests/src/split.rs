@@ -236,7 +236,11 @@ impl<'a> Base<'a> {
     }
 }
 
-fn report<T: DeserializeOwned>(folder: &Path, rank: u32) -> Result<T, String> {
+/// The report that a rank has left in a folder.
+///
+/// # Errors
+/// If there is none, or it cannot be read.
+pub fn report<T: DeserializeOwned>(folder: &Path, rank: u32) -> Result<T, String> {
     let path = folder.join(format!("rank-{rank:05}.json"));
     let text = fs::read_to_string(&path).map_err(|error| format!("no report of rank {rank}: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))

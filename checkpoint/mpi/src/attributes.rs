@@ -30,12 +30,9 @@ impl Session {
         let library = self.library;
         for (kind, word) in KINDS {
             let keys = self.keys_of(word);
-            let mut handles: Vec<usize> = self
-                .objects
-                .all()
-                .filter(|(of, _, object)| *of == kind && object.references > 0)
-                .map(|(_, number, _)| self.objects.encode(kind, number))
-                .collect();
+            let objects = self.objects.in_use(kind);
+            let mut handles: Vec<usize> =
+                objects.into_iter().map(|(number, _)| self.objects.encode(kind, number)).collect();
             if kind == Kind::Communicator {
                 handles
                     .extend(["MPI_COMM_WORLD", "MPI_COMM_SELF"].into_iter().filter_map(|name| self.values.above(name)));

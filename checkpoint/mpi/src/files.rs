@@ -36,12 +36,7 @@ impl Session {
     /// The pointers of all open files. What was written is made visible before.
     pub fn file_pointers(&self) -> Vec<Pointers> {
         let library = self.library;
-        let open: Vec<(u32, usize)> = self
-            .objects
-            .all()
-            .filter(|(kind, _, object)| *kind == Kind::File && object.references > 0)
-            .map(|(_, number, object)| (number, object.lower))
-            .collect();
+        let open = self.objects.in_use(Kind::File);
         for (_, file) in &open {
             lower!(library, MPI_File_sync(*file));
         }

@@ -98,17 +98,9 @@ unsafe fn before_library(library: &Library, call: &mut Call) -> Option<usize> {
 pub fn start_library(library: &Library, level: i32) -> Result<(i32, (i32, i32)), String> {
     let below = library.abi.from_neutral(Domain::ThreadLevel, level.into(), library).unwrap_or(0) as usize;
     let mut provided = 0i32;
-    // Threads of the library must not get the program's signals.
-    // SAFETY: sets of signals of this thread.
-    let old = unsafe {
-        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-        old
-    };
-    let rc = lower!(library, MPI_Init_thread(0, 0, below, &raw mut provided));
-    // SAFETY: as above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut()) };
+    let rc = phasecast_process::threads::without_signals(|| {
+        lower!(library, MPI_Init_thread(0, 0, below, &raw mut provided))
+    });
     if rc != 0 {
         return Err(format!("MPI_Init_thread of {} failed with {rc}", library.name));
     }

@@ -114,7 +114,8 @@ pub unsafe fn matched(call: &mut Call) -> usize {
     // SAFETY: the caller's.
     let result = unsafe { invoke(function, &below[..count]) };
     let mut s = session();
-    if result as i32 != 0 {
+    // A message that is too long for its buffer has been received all the same.
+    if result as i32 != 0 && !s.truncated(result as i32) {
         return s.up_error(result);
     }
     if let Some(number) = number {
@@ -145,7 +146,7 @@ pub unsafe fn matched(call: &mut Call) -> usize {
             }
         }
     }
-    result
+    s.up_error(result)
 }
 
 impl Session {

@@ -198,6 +198,12 @@ impl Objects {
         })
     }
 
+    /// The objects of a kind that the program has: their numbers and the library's handles.
+    pub fn in_use(&self, kind: Kind) -> Vec<(u32, usize)> {
+        let list = self.tables[slot(kind)].iter().zip(0u32..);
+        list.filter(|(object, _)| object.references > 0).map(|(object, number)| (number, object.lower)).collect()
+    }
+
     /// The handle that the program gets for an object.
     #[inline(always)]
     pub fn encode(&self, kind: Kind, index: u32) -> usize {

@@ -31,12 +31,7 @@ impl Session {
     /// Begins the epochs again that fences had begun.
     pub fn fence_again(&mut self) {
         let library = self.library;
-        let open: Vec<(u32, usize)> = self
-            .objects
-            .all()
-            .filter(|(kind, _, object)| *kind == Kind::Window && object.references > 0)
-            .map(|(_, number, object)| (number, object.lower))
-            .collect();
+        let open = self.objects.in_use(Kind::Window);
         for (number, lower) in open {
             if self.one_sided.fenced.contains(&self.objects.encode(Kind::Window, number)) {
                 lower!(library, MPI_Win_fence(0, lower));

@@ -70,13 +70,17 @@ fn cut(frame: usize) -> Result<Image, Error> {
 
 unsafe extern "C" fn dispatch(frame: *mut gate::Frame, index: usize) -> usize {
     match index {
-        1 => match cut(frame as usize) {
-            Ok(image) => *IMAGE.lock().unwrap() = Some(image),
-            Err(error) => {
-                eprintln!("rewind: {error}");
-                return 1000;
+        1 => {
+            // SAFETY: the frame of this call.
+            unsafe { (*frame).note_controls() };
+            match cut(frame as usize) {
+                Ok(image) => *IMAGE.lock().unwrap() = Some(image),
+                Err(error) => {
+                    eprintln!("rewind: {error}");
+                    return 1000;
+                }
             }
-        },
+        }
         // SAFETY: on the main thread, no lock is held.
         2 if IMAGE.lock().unwrap().is_some() && *LEFT.lock().unwrap() > 0 => unsafe { gate::leave(2) },
         _ => {}

@@ -61,6 +61,19 @@ fn supply() {
     }
 }
 
+/// Has threads of the lower half made that take no signals: the program's handlers must not run on them.
+pub fn without_signals<T>(make: impl FnOnce() -> T) -> T {
+    // SAFETY: sets of signals of our own; the mask is put back.
+    unsafe {
+        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+        let made = make();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        made
+    }
+}
+
 fn alive(tid: u32) -> bool {
     // SAFETY: sends no signal.
     !failed(unsafe { syscall!(libc::SYS_tgkill, sys::getpid(), tid, 0) })

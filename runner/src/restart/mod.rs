@@ -1,6 +1,6 @@
 //! Signatures with images and the executor that restarts them: what is saved and measured ([`plan`]), saving it
-//! ([`save`]), restarting ([`replay`]) what there is time for ([`schedule`]) until the answer is known well enough ([`predict`]), the check on the base machine
-//! ([`verify`]) and of a target ([`preflight`]).
+//! ([`save`]), restarting ([`replay`]) what there is time for ([`schedule`]) until the answer is known well enough
+//! ([`predict`]), the check on the base machine ([`verify`]) and of a target ([`preflight`]).
 pub mod host;
 pub mod manifest;
 pub mod plan;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use phasecast_analyzer::{Analysis, Piece, Restart};
 use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport};
 use phasecast_trace::Nanos;
+use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
@@ -91,7 +92,7 @@ impl<'a> Replayer<'a> {
         let limit = PATIENCE.max(Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6)));
         self.watch(&mut hosts, &out, &steps, limit, told)?;
         let said = hosts.launch.said();
-        let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, &said));
+        let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, "report", &said));
         let reports = reports.collect::<Result<Vec<_>>>()?;
         self.gather(windows, &steps, &reports, launched_ns)
     }
@@ -300,12 +301,15 @@ fn progress(out: &Path, rank: u32) -> usize {
     file.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// The report of a rank; `said` is what the hosts have complained of.
-fn read_report(out: &Path, rank: u32, said: &str) -> Result<ReplayReport> {
+/// The report of a rank, called `what`; `said` is what the hosts have complained of.
+///
+/// # Errors
+/// If it is not there, or is none.
+pub fn read_report<T: DeserializeOwned>(out: &Path, rank: u32, what: &str, said: &str) -> Result<T> {
     let path = out.join(format!("rank-{rank:05}.json"));
     let bytes = fs::read(&path).with_context(|| match said {
-        "" => format!("rank {rank} left no report. Do all ranks reach {}?", out.display()),
-        said => format!("rank {rank} left no report: {said}"),
+        "" => format!("rank {rank} left no {what}. Do all ranks reach {}?", out.display()),
+        said => format!("rank {rank} left no {what}: {said}"),
     })?;
     serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))
 }

@@ -5,7 +5,7 @@ use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
 use crate::restart::plan::{Profile, Window, cuts};
 use crate::restart::preflight::page_bytes;
 use crate::restart::processor::{self, Baseline};
-use crate::restart::replay::Hosts;
+use crate::restart::replay::{Hosts, read_report};
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::Analysis;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
@@ -144,13 +144,7 @@ impl Saving<'_> {
 
     /// The report of a rank; `said` is what the hosts have complained of.
     fn report(&self, folder: &Path, rank: u32, said: &str) -> Result<CheckpointReport> {
-        let path = folder.join(format!("rank-{rank:05}.json"));
-        let bytes = fs::read(&path).with_context(|| match said {
-            "" => format!("rank {rank} left no report of its images. Do all ranks reach {}?", folder.display()),
-            said => format!("the run that saves images left no report of rank {rank}: {said}"),
-        })?;
-        let report: CheckpointReport =
-            serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))?;
+        let report: CheckpointReport = read_report(folder, rank, "report of its images", said)?;
         let expected = self.analysis.events[rank as usize];
         if report.size != self.analysis.ranks {
             bail!(

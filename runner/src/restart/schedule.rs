@@ -18,6 +18,7 @@ const RESTART: (f64, f64) = (0.02, 1e9);
 const LAUNCH_S: f64 = 0.15;
 /// A target that takes less than this share of the base's time gets longer windows.
 const FASTER: f64 = 0.7;
+
 /// What launches have shown so far.
 #[derive(Default)]
 pub(super) struct Seen {
@@ -138,14 +139,9 @@ impl Costs<'_> {
             let more_s = spare.clamp(0.0, LONGEST_S) / seen.pace();
             round = round.iter().map(|w| self.profile.longer(w, more_s)).collect();
         }
-        let mut windows = Vec::new();
-        for at in 0..rounds {
-            windows.extend(&round);
-            if at == 0 {
-                windows.append(&mut once);
-            }
-        }
+        let mut windows = round.repeat(rounds.min(1));
         windows.append(&mut once);
+        windows.extend(round.repeat(rounds.saturating_sub(1)));
         windows
     }
 }

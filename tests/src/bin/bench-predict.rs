@@ -4,6 +4,7 @@
 //! sign and each TARGET a build of it (with another MPI, say) to run and predict; BASE itself if none is given. Prints a row per program and the
 //! means: true time (median) with its coefficient of variation v, error of prediction (mean, worst), how often the
 //! true time lies in the interval for another run, the naive estimate's error, and what it cost.
+use phasecast_tests::bench::{mean, median, variation};
 use serde_json::Value;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -199,25 +200,4 @@ fn predict(signature: &Path, target: &str, share: &str, oversubscribe: bool) -> 
         return Err(format!("predict {target}: {}", String::from_utf8_lossy(&out.stderr)).into());
     }
     Ok(serde_json::from_slice(&out.stdout)?)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() { f64::NAN } else { values.iter().sum::<f64>() / values.len() as f64 }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
-    }
-}
-
-/// The coefficient of variation.
-fn variation(values: &[f64]) -> f64 {
-    let m = mean(values);
-    let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
-    (squares / (values.len().max(2) - 1) as f64).sqrt() / m
 }

@@ -9,6 +9,7 @@ use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, Step};
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::phasecast;
 use phasecast_tests::process::{Outcome, start};
+use phasecast_tests::split::report;
 use phasecast_trace::{Rank, Trace};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,10 +74,7 @@ impl Case {
             .map_err(|wrong| format!("the cut under {}: {wrong}", self.base.name()))?;
         let mut bytes = 0;
         for rank in 0..self.ranks {
-            let path = images.join(format!("rank-{rank:05}.json"));
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let report: CheckpointReport = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-            match report.cuts.first() {
+            match report::<CheckpointReport>(&images, rank)?.cuts.first() {
                 Some(cut) if cut.saved => bytes += cut.bytes,
                 other => return Err(format!("rank {rank} did not save the cut: {other:?}")),
             }

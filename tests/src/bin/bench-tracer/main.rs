@@ -3,6 +3,7 @@
 //!
 //! `bench-tracer [--rounds 7] [--quick]` prints each figure (median over the rounds) beside its bound. Processor time is
 //! measured where one process suffices, elapsed time elsewhere: run it on a quiet machine.
+use phasecast_tests::bench::{median, numbers};
 use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::{phasecast, process};
@@ -51,11 +52,6 @@ impl Figure {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// `phasecast trace` with a new folder, to which a program is to be added.
 fn traced(folder: &Path) -> (Vec<std::ffi::OsString>, PathBuf) {
     let trace = folder.join("t");
@@ -97,15 +93,11 @@ fn empty_calls(folder: &Path, rounds: usize) -> Vec<Figure> {
         .zip(bounds)
         .map(|((name, row), bound)| Figure {
             what: format!("added to an empty call: {name}"),
-            value: median(row),
+            value: median(&row),
             unit: "ns",
             bound,
         })
         .collect()
-}
-
-fn numbers(text: &str) -> Vec<f64> {
-    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
 /// Runs a program with and without the tracer in turn: the medians of what `measure` makes of each run.
@@ -130,7 +122,7 @@ fn alternate(
         plain.push(once(false));
         with.push(once(true));
     }
-    median(with) / median(plain)
+    median(&with) / median(&plain)
 }
 
 fn ping_pong(folder: &Path, mpi: Mpi, rounds: usize, trips: &str) -> Figure {
