@@ -1,9 +1,11 @@
-//! Prediction against the truth: for each program, runs and predictions in turn on this machine.
+//! Prediction against the truth: for each program, runs and predictions by every method in turn on this machine.
 //!
-//! `bench-predict [--rounds 5] [--share 0.3] [--json FILE] NAME:RANKS:BASE[:TARGET...] ...` where BASE is the program to
-//! sign and each TARGET a build of it (with another MPI, say) to run and predict; BASE itself if none is given. Prints a row per program and the
-//! means: true time (median) with its coefficient of variation v, error of prediction (mean, worst), how often the
-//! true time lies in the interval for another run, the naive estimate's error, and what it cost.
+//! `bench-predict [--rounds 5] [--methods restart,live] [--share 0.3] [--json FILE] NAME:RANKS:BASE[:TARGET...] ...` where
+//! BASE is the program to sign and each TARGET a build of it (with another MPI, say) to run and predict; BASE itself if
+//! none is given. Prints a row per program, target and method, and the means: true time (median) with its coefficient of
+//! variation v, error of prediction (mean, worst), how often the true time lies in the interval for another run, and
+//! what it cost on the target (SET). `naive` is what a user would do without phasecast, as the live prediction sees it:
+//! time the first 5 % of the iterations, and multiply.
 use phasecast_tests::bench::{mean, median, variation};
 use serde_json::Value;
 use std::error::Error;
@@ -13,6 +15,15 @@ use std::time::Instant;
 
 type Res<T> = Result<T, Box<dyn Error>>;
 
+/// The share of the iterations that the naive estimate times.
+const NAIVE_SHARE: f64 = 0.05;
+
+struct Options {
+    rounds: usize,
+    methods: Vec<String>,
+    share: String,
+}
+
 struct Job {
     name: String,
     ranks: String,
@@ -20,24 +31,30 @@ struct Job {
     targets: Vec<String>,
 }
 
+/// What one method has said of one program on one target.
 #[derive(Default)]
 struct Row {
+    program: String,
+    mpi: String,
+    method: String,
     aet: Vec<f64>,
-    errors: Vec<f64>,
-    naive: Vec<f64>,
+    pet: Vec<f64>,
     set: Vec<f64>,
     inside: usize,
-    of: usize,
+    notes: String,
 }
 
 fn main() -> Res<()> {
-    let (mut rounds, mut share, mut json, mut jobs) = (5, "0.3".to_string(), None, Vec::new());
+    let methods = ["restart", "live"].map(String::from).to_vec();
+    let mut options = Options { rounds: 5, methods, share: "0.3".into() };
+    let (mut json, mut jobs) = (None, Vec::new());
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} wants a value"));
         match arg.as_str() {
-            "--rounds" => rounds = value()?.parse()?,
-            "--share" => share = value()?,
+            "--rounds" => options.rounds = value()?.parse()?,
+            "--methods" => options.methods = value()?.split(',').map(String::from).collect(),
+            "--share" => options.share = value()?,
             "--json" => json = Some(PathBuf::from(value()?)),
             _ => {
                 let parts: Vec<&str> = arg.split(':').collect();
@@ -51,44 +68,65 @@ fn main() -> Res<()> {
             }
         }
     }
-    println!("program          AET s    v %  PETE mean %  worst %  inside  naive %  SET/AET %  phases  coverage %");
+    println!("program target  method   AET s   v %  PETE mean %  worst %  inside   SET s  SET/AET %");
     let mut rows = Vec::new();
     for job in &jobs {
-        let signed = sign(job)?;
-        for target in &job.targets {
-            rows.push((job, target, measure(job, target, &signed, rounds, &share)?));
-        }
+        rows.extend(measure(job, &options)?);
     }
-    let all = |pick: fn(&Row) -> &[f64]| rows.iter().flat_map(|(_, _, r)| pick(r)).copied().collect::<Vec<f64>>();
-    println!(
-        "all                     {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}",
-        100.0 * mean(&rows.iter().map(|(_, _, r)| variation(&r.aet)).collect::<Vec<_>>()),
-        100.0 * mean(&all(|r| &r.errors)),
-        100.0 * all(|r| &r.errors).into_iter().fold(0.0, f64::max),
-        rows.iter().map(|(_, _, r)| r.inside).sum::<usize>(),
-        rows.iter().map(|(_, _, r)| r.of).sum::<usize>(),
-        100.0 * mean(&all(|r| &r.naive)),
-    );
+    let mut named: Vec<&str> = options.methods.iter().map(String::as_str).collect();
+    named.push("naive");
+    for method in named {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.method == method && !row.pet.is_empty()).collect();
+        let each = |number: fn(&Row) -> f64| of.iter().map(|row| number(row)).collect::<Vec<_>>();
+        println!(
+            "all            {method:8}       {:5.1} {:12.2} {:8.2} {:4}/{:<4} {:6.2} {:10.1}",
+            100.0 * mean(&each(|row| variation(&row.aet))),
+            100.0 * mean(&each(|row| mean(&row.errors()))),
+            100.0 * each(Row::worst).into_iter().fold(0.0, f64::max),
+            of.iter().map(|row| row.inside).sum::<usize>(),
+            of.iter().map(|row| row.pet.len()).sum::<usize>(),
+            mean(&each(|row| median(&row.set))),
+            100.0 * mean(&each(|row| median(&row.set) / median(&row.aet))),
+        );
+    }
     if let Some(path) = json {
-        let list: Vec<Value> = rows
-            .iter()
-            .map(|(job, target, r)| {
-                serde_json::json!({ "program": job.name, "target": target, "ranks": job.ranks, "aet_s": r.aet, "pete": r.errors,
-                    "naive": r.naive, "set_s": r.set, "inside": r.inside, "of": r.of })
-            })
-            .collect();
+        let list: Vec<Value> = rows.iter().map(Row::json).collect();
         std::fs::write(path, serde_json::to_string_pretty(&list)?)?;
     }
     Ok(())
 }
 
-struct Signed {
-    folder: tempfile::TempDir,
-}
+impl Row {
+    fn errors(&self) -> Vec<f64> {
+        let aet = median(&self.aet);
+        self.pet.iter().map(|pet| (pet - aet).abs() / aet).collect()
+    }
 
-impl Signed {
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("app.phc")
+    fn worst(&self) -> f64 {
+        self.errors().into_iter().fold(0.0, f64::max)
+    }
+
+    fn print(&self) {
+        println!(
+            "{:7} {:7} {:8} {:5.2} {:5.1} {:12.2} {:8.2} {:4}/{:<4} {:6.2} {:10.1}   {}",
+            self.program,
+            self.mpi,
+            self.method,
+            median(&self.aet),
+            100.0 * variation(&self.aet),
+            100.0 * mean(&self.errors()),
+            100.0 * self.worst(),
+            self.inside,
+            self.pet.len(),
+            median(&self.set),
+            100.0 * median(&self.set) / median(&self.aet),
+            self.notes,
+        );
+    }
+
+    fn json(&self) -> Value {
+        serde_json::json!({ "program": self.program, "target": self.mpi, "method": self.method, "aet_s": self.aet,
+            "pet_s": self.pet, "pete": self.errors(), "set_s": self.set, "inside": self.inside })
     }
 }
 
@@ -98,11 +136,13 @@ impl Job {
     }
 }
 
-fn sign(job: &Job) -> Res<Signed> {
-    let signed = Signed { folder: tempfile::tempdir()? };
+/// Signs the program, with images if restarts are asked for.
+fn sign(job: &Job, file: &Path, images: bool) -> Res<()> {
     let sign = Command::new(phasecast_tests::phasecast())
-        .args(["sign", "--live", "-n", &job.ranks, "-o"])
-        .arg(signed.file())
+        .arg("sign")
+        .args(if images { ["--no-verify"] } else { ["--live"] })
+        .args(["-n", &job.ranks, "-o"])
+        .arg(file)
         .args(launcher_flag(&job.base, job.oversubscribed()?)?)
         .arg("--")
         .arg(&job.base)
@@ -110,50 +150,53 @@ fn sign(job: &Job) -> Res<Signed> {
     if !sign.status.success() {
         return Err(format!("sign {}: {}", job.name, String::from_utf8_lossy(&sign.stderr)).into());
     }
-    Ok(signed)
+    Ok(())
 }
 
-fn measure(job: &Job, target: &str, signed: &Signed, rounds: usize, share: &str) -> Res<Row> {
-    let oversubscribe = job.oversubscribed()?;
-    let mut row = Row::default();
-    let mut predictions = Vec::new();
-    for _ in 0..rounds {
-        row.aet.push(true_time(job, target, oversubscribe)?);
-        predictions.push(predict(&signed.file(), target, share, oversubscribe)?);
+/// Runs and predicts in turn.
+fn measure(job: &Job, options: &Options) -> Res<Vec<Row>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("app.phc");
+    sign(job, &file, options.methods.iter().any(|method| method == "restart"))?;
+    let mut all = Vec::new();
+    for target in &job.targets {
+        let mpi = launcher(target)?.trim_start_matches("mpirun.").to_owned();
+        let new = |method: &str| {
+            let (program, mpi, method) = (job.name.clone(), mpi.clone(), method.to_owned());
+            Row { program, mpi, method, ..Row::default() }
+        };
+        let mut rows: Vec<Row> = options.methods.iter().map(|method| new(method)).collect();
+        let (mut naive, mut aet, mut bounds) = (new("naive"), Vec::new(), vec![Vec::new(); rows.len()]);
+        for _ in 0..options.rounds {
+            aet.push(true_time(job, target)?);
+            for (row, bounds) in rows.iter_mut().zip(&mut bounds) {
+                let prediction = predict(job, &file, target, &row.method, &options.share)?;
+                let number = |key: &str| prediction[key].as_f64();
+                row.pet.push(number("pet_s").ok_or("no pet_s")?);
+                row.set.push(number("set_s").ok_or("no set_s")?);
+                let interval = &prediction["run_interval_s"];
+                bounds.push((interval[0].as_f64().unwrap_or(0.0), interval[1].as_f64().unwrap_or(0.0)));
+                let notes = prediction["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                row.notes = notes.collect::<Vec<_>>().join("; ");
+                if let Some(estimate) = number("naive_s") {
+                    let start = number("startup_s").unwrap_or(0.0);
+                    naive.pet.push(estimate);
+                    naive.set.push(start + NAIVE_SHARE * (estimate - start));
+                }
+            }
+        }
+        let truth = median(&aet);
+        for (row, bounds) in rows.iter_mut().zip(bounds) {
+            row.inside = bounds.iter().filter(|(low, high)| (*low..=*high).contains(&truth)).count();
+        }
+        rows.push(naive);
+        for row in &mut rows {
+            row.aet.clone_from(&aet);
+            row.print();
+        }
+        all.append(&mut rows);
     }
-    let aet = median(&row.aet);
-    for prediction in &predictions {
-        let number = |key: &str| prediction[key].as_f64();
-        let pet = number("pet_s").ok_or("no pet_s")?;
-        row.errors.push((pet - aet).abs() / aet);
-        row.naive.extend(number("naive_s").map(|naive| (naive - aet).abs() / aet));
-        row.set.push(number("set_s").ok_or("no set_s")?);
-        let bounds = prediction["run_interval_s"].as_array().ok_or("no interval")?;
-        let (low, high) = (bounds[0].as_f64().unwrap_or(0.0), bounds[1].as_f64().unwrap_or(0.0));
-        row.inside += usize::from((low..=high).contains(&aet));
-        row.of += 1;
-    }
-    let last = predictions.last().ok_or("no round")?;
-    println!(
-        "{:6} {:7} {:7.2}  {:5.2}  {:10.2}  {:7.2}  {:3}/{:<3} {:7.2}  {:8.1}  {:6}  {:9.1}   {}",
-        job.name,
-        launcher(target)?.trim_start_matches("mpirun."),
-        aet,
-        100.0 * variation(&row.aet),
-        100.0 * mean(&row.errors),
-        100.0 * row.errors.iter().copied().fold(0.0, f64::max),
-        row.inside,
-        row.of,
-        100.0 * mean(&row.naive),
-        100.0 * median(&row.set) / aet,
-        last["phases"].as_array().map_or(0, Vec::len),
-        100.0 * last["coverage"].as_f64().unwrap_or(0.0),
-        last["notes"]
-            .as_array()
-            .map(|n| n.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; "))
-            .unwrap_or_default(),
-    );
-    Ok(row)
+    Ok(all)
 }
 
 /// The launcher of the MPI that the program was linked with.
@@ -176,8 +219,8 @@ fn launcher_flag(program: &str, oversubscribe: bool) -> Res<[String; 2]> {
     Ok(["--launcher".into(), words(program, "{n}", oversubscribe)?.join(" ")])
 }
 
-fn true_time(job: &Job, target: &str, oversubscribe: bool) -> Res<f64> {
-    let words = words(target, &job.ranks, oversubscribe)?;
+fn true_time(job: &Job, target: &str) -> Res<f64> {
+    let words = words(target, &job.ranks, job.oversubscribed()?)?;
     let start = Instant::now();
     let status =
         Command::new(&words[0]).args(&words[1..]).arg(target).stdout(Stdio::null()).stdin(Stdio::null()).status()?;
@@ -187,17 +230,15 @@ fn true_time(job: &Job, target: &str, oversubscribe: bool) -> Res<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn predict(signature: &Path, target: &str, share: &str, oversubscribe: bool) -> Res<Value> {
-    let out = Command::new(phasecast_tests::phasecast())
-        .arg("predict")
-        .arg(signature)
-        .args(["--json", "--share", share])
-        .args(launcher_flag(target, oversubscribe)?)
-        .arg("--")
-        .arg(target)
-        .output()?;
+fn predict(job: &Job, signature: &Path, target: &str, method: &str, share: &str) -> Res<Value> {
+    let mut command = Command::new(phasecast_tests::phasecast());
+    command.arg("predict").arg(signature).arg("--json").args(launcher_flag(target, job.oversubscribed()?)?);
+    if method == "live" {
+        command.args(["--live", "--share", share, "--", target]);
+    }
+    let out = command.output()?;
     if !out.status.success() {
-        return Err(format!("predict {target}: {}", String::from_utf8_lossy(&out.stderr)).into());
+        return Err(format!("predict {target} by {method}: {}", String::from_utf8_lossy(&out.stderr)).into());
     }
     Ok(serde_json::from_slice(&out.stdout)?)
 }
