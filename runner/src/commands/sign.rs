@@ -148,7 +148,8 @@ fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, t
     let Some(profile) = Profile::of(&analysis) else {
         return Err(does_not_pay(args, &signature, "nothing in this program repeats"));
     };
-    let windows = plan(&analysis, &profile, args.images.map(usize::from));
+    let restart_s = plan::restart_s(largest_child(), args.n);
+    let windows = plan(&analysis, &profile, args.images.map(usize::from), restart_s);
     if let Some(objection) = plan::objection(&analysis, &profile, &windows) {
         return Err(does_not_pay(args, &signature, &objection));
     }
@@ -208,6 +209,12 @@ fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, t
     }
     text.push_str(&format!("{name} written. Predict with: phasecast predict {name}\n"));
     output::words(&text)
+}
+
+/// The most memory that a process of the base runs had on this node, in bytes: an image takes about as much.
+fn largest_child() -> u64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
+    usage.map_or(0, |usage| usage.max_rss().unsigned_abs() << 10)
 }
 
 /// The plain answer for programs in which nothing repeats, with what measuring them would cost.

@@ -12,7 +12,7 @@
 use phasecast_analyzer::{Analysis, Phase, Piece};
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Warm-up before a measurement, in seconds, where an occurrence is shorter.
@@ -31,6 +31,8 @@ const IMAGE_WORTH: f64 = 0.002;
 const SCALED: f64 = 0.15;
 /// What measuring a share of the run may cost in error.
 const COST_WORTH: f64 = 0.1;
+/// What a restart takes beside reading its bytes, in seconds, and how many bytes are read in a second.
+const RESTART: (f64, f64) = (0.02, 1e9);
 /// Places for an image that are tried within a stratum, and how often.
 const TRIES: (usize, usize) = (48, 3);
 /// A window is lengthened by so much time, in seconds, to take in a phase that would need an image of its own.
@@ -163,6 +165,29 @@ impl Profile {
         Window { measured: end - own.start, ..*window }
     }
 
+    /// The phases of pieces.
+    pub fn phases(&self, pieces: Range<usize>) -> impl Iterator<Item = usize> {
+        self.phase.get(pieces).into_iter().flatten().copied()
+    }
+
+    /// Mean base time of all occurrences of a phase, in seconds.
+    pub fn time_of(&self, phase: usize) -> f64 {
+        let of = self.phase.iter().zip(&self.time).filter(|(of, _)| **of == phase);
+        of.map(|(_, time)| time).sum()
+    }
+
+    /// The window made so long that it shows all of these phases; none if they do not all follow.
+    pub fn showing(&self, window: &Window, phases: &BTreeSet<usize>) -> Option<Window> {
+        let first = window.pieces().start;
+        let mut missing = phases.clone();
+        let shows = |at: &usize| {
+            missing.remove(&self.phase[*at]);
+            missing.is_empty()
+        };
+        let at = (first..self.pieces() - 1).find(shows)?;
+        Some(Window { measured: window.measured.max(at + 1 - first), ..*window })
+    }
+
     /// A window that serves in the place of one whose cut was refused: from the cut after it, or before it.
     pub fn neighbour(&self, window: &Window) -> Option<Window> {
         let earlier = || window.after.checked_sub(1);
@@ -173,17 +198,25 @@ impl Profile {
     }
 }
 
-/// Plans the images: at most `most` of them, if that is given. Windows in the order of their cuts; several may share one.
-pub fn plan(analysis: &Analysis, profile: &Profile, most: Option<usize>) -> Vec<Window> {
+/// What a restart of ranks of so many bytes each is likely to take on one node, in seconds.
+pub fn restart_s(rank_bytes: u64, ranks: u32) -> f64 {
+    RESTART.0 + rank_bytes as f64 * f64::from(ranks) / RESTART.1
+}
+
+/// Plans the images: at most `most` of them, if that is given; fewer, the longer a restart takes (`restart_s`). Windows in
+/// the order of their cuts; several may share one.
+pub fn plan(analysis: &Analysis, profile: &Profile, most: Option<usize>, restart_s: f64) -> Vec<Window> {
     let repeats = |phase: &&Phase| phase.relevant && phase.weight > 1;
     let wanted: Vec<usize> = analysis.phases.iter().filter(repeats).map(|phase| phase.id.index()).collect();
-    let search = Search::new(profile, &wanted);
+    let mut search = Search::new(profile, &wanted);
+    search.image_worth += COST_WORTH * restart_s / profile.total;
     let room = most.unwrap_or(usize::MAX);
     let mut windows = search.best(room.min(MOST.0));
     search.cover(&mut windows, room.min(MOST.0 + wanted.len().min(MOST.0)));
     let mut one_offs: Vec<usize> = (1..profile.pieces())
         .filter(|&at| analysis.phases.get(profile.phase[at]).is_some_and(|phase| phase.relevant && phase.weight == 1))
         .filter(|&at| !windows.iter().any(|w| w.pieces().contains(&at)))
+        .filter(|&at| SCALED * profile.time[at] > COST_WORTH * restart_s)
         .collect();
     one_offs.sort_by(|&a, &b| profile.time[b].total_cmp(&profile.time[a]));
     let room = room.saturating_sub(windows.len()).min(MOST.1);
@@ -235,12 +268,15 @@ struct Search<'a> {
     index: BTreeMap<usize, usize>,
     /// For each wanted phase: occurrences, and their time in each base run.
     whole: Vec<(f64, [f64; 2])>,
+    /// What a further image must gain in error, as a share of the run.
+    image_worth: f64,
 }
 
 impl<'a> Search<'a> {
     fn new(profile: &'a Profile, wanted: &[usize]) -> Search<'a> {
         let index: BTreeMap<usize, usize> = wanted.iter().enumerate().map(|(place, &phase)| (phase, place)).collect();
-        let mut search = Search { profile, index, whole: vec![(0.0, [0.0; 2]); wanted.len()] };
+        let mut search =
+            Search { profile, index, whole: vec![(0.0, [0.0; 2]); wanted.len()], image_worth: IMAGE_WORTH };
         for (place, occurrences, times) in search.sums(0..profile.pieces()) {
             search.whole[place] = (occurrences, times);
         }
@@ -293,7 +329,7 @@ impl<'a> Search<'a> {
     fn best(&self, room: usize) -> Vec<Window> {
         let worth = |windows: &[Window]| {
             let places: Vec<Place> = windows.iter().map(|&w| self.place(w)).collect();
-            self.error(&places.iter().collect::<Vec<_>>()) + IMAGE_WORTH * windows.len() as f64
+            self.error(&places.iter().collect::<Vec<_>>()) + self.image_worth * windows.len() as f64
         };
         let least = room.min(2);
         let plans = (least..=room).filter(|_| !self.whole.is_empty()).map(|count| self.spread(count));

@@ -54,9 +54,19 @@ fn analysis(pieces: &[(u32, u64, u64)]) -> Analysis {
     }
 }
 
+/// A start, then iterations of two short pieces and a long one of another kind, and an end.
+pub fn two_kinds(iterations: usize) -> Analysis {
+    let mut pieces = vec![(0, 300 * MS, 310 * MS)];
+    for _ in 0..iterations {
+        pieces.extend([(1, 240 * MS, 241 * MS), (1, 239 * MS, 240 * MS), (2, 560 * MS, 561 * MS)]);
+    }
+    pieces.push((3, 5 * MS, 5 * MS));
+    analysis(&pieces)
+}
+
 fn planned(analysis: &Analysis, most: Option<usize>) -> (Profile, Vec<Window>) {
     let profile = Profile::of(analysis).expect("the pieces are cuts");
-    let windows = plan(analysis, &profile, most);
+    let windows = plan(analysis, &profile, most, 0.1);
     (profile, windows)
 }
 
@@ -122,6 +132,32 @@ fn a_phase_that_comes_now_and_then_is_seen() {
         let shows = |w: &Window| analysis.pieces[0][w.pieces()].iter().any(|p| p.phase == PhaseId(phase));
         assert!(windows.iter().any(shows), "phase {phase} is in none of {windows:?}");
     }
+}
+
+#[test]
+fn dear_restarts_make_images_few() {
+    let analysis = two_kinds(20);
+    let profile = Profile::of(&analysis).expect("the pieces are cuts");
+    let images = |restart_s| plan(&analysis, &profile, None, restart_s).len();
+    assert!(images(3.0) <= images(0.05) && images(3.0) <= 2, "{} and {}", images(0.05), images(3.0));
+    // The set-up has 1.4 % of the run: an image for it pays only where restarts are cheap.
+    let mut pieces = vec![(0, 100 * MS, 100 * MS), (1, 700 * MS, 700 * MS)];
+    pieces.extend((0..5000).map(|_| (2, 10 * MS, 10 * MS)));
+    pieces.push((3, MS, MS));
+    let analysis = self::analysis(&pieces);
+    let profile = Profile::of(&analysis).expect("the pieces are cuts");
+    let one_offs = |restart_s| plan(&analysis, &profile, None, restart_s).iter().filter(|w| w.one_off).count();
+    assert_eq!((one_offs(0.05), one_offs(3.0)), (1, 0));
+}
+
+#[test]
+fn a_window_can_be_made_to_show_what_follows() {
+    let profile = Profile::of(&two_kinds(20)).expect("the pieces are cuts");
+    let window = Window { after: 3, warm: 1, measured: 1, one_off: false };
+    let both = profile.showing(&window, &[1, 2].into()).expect("both follow");
+    assert_eq!(both, Window { measured: 2, ..window });
+    assert_eq!(profile.showing(&window, &[1].into()), Some(window));
+    assert_eq!(profile.showing(&window, &[0].into()), None, "the start does not come again");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What is restarted next: how much launches have shown, what they and restarts cost, and what there is time for.
 use crate::restart::manifest::Images;
-use crate::restart::plan::{Profile, Window};
+use crate::restart::plan::{Profile, Window, restart_s};
 use crate::restart::replay::Replayed;
 use crate::signature::Manifest;
+use std::collections::BTreeSet;
 
 /// The fewest windows that are measured, whatever they cost.
 const FEWEST: usize = 2;
@@ -12,8 +13,6 @@ const ROUNDS: (usize, f64) = (3, 0.6);
 const SPARE: f64 = 0.9;
 /// The most by which a window is made longer, in seconds.
 const LONGEST_S: f64 = 0.5;
-/// What a restart takes beside reading its bytes, and how many bytes are read in a second, before it is known better.
-const RESTART: (f64, f64) = (0.02, 1e9);
 /// What a launch takes beside the launcher and MPI_Init: finding the library, and the end.
 const LAUNCH_S: f64 = 0.15;
 /// A target that takes less than this share of the base's time gets longer windows.
@@ -94,10 +93,28 @@ impl Costs<'_> {
     fn window_s(&self, window: &Window, seen: &Seen) -> f64 {
         let restart_s = match (seen.restarts, &self.images.verified) {
             (0, Some(verified)) => verified.restart_s,
-            (0, None) => RESTART.0 + self.images.needs.rank_bytes as f64 * f64::from(self.manifest.ranks) / RESTART.1,
+            (0, None) => restart_s(self.images.needs.rank_bytes, self.manifest.ranks),
             (n, _) => seen.replayed.restart_s / n as f64,
         };
         restart_s + seen.pace() * self.profile.time(window.run())
+    }
+
+    /// A single window, longer than planned, that shows as many of the round's phases as one can at no more than this
+    /// cost, in seconds: where a restart takes longer than what is measured after it, it should show all it can.
+    fn one_for_all(&self, round: &[Window], seen: &Seen, most_s: f64) -> Option<Window> {
+        let mut wanted: BTreeSet<usize> = round.iter().flat_map(|w| self.profile.phases(w.pieces())).collect();
+        while !wanted.is_empty() {
+            let longer = round.iter().filter_map(|w| self.profile.showing(w, &wanted));
+            let priced = longer.map(|w| (self.window_s(&w, seen), w)).filter(|(cost_s, _)| *cost_s <= most_s);
+            if let Some((_, window)) = priced.min_by(|a, b| a.0.total_cmp(&b.0)) {
+                return Some(window);
+            }
+            // The phase with the least time is the first to go.
+            let time = |phase: &usize| self.profile.time_of(*phase);
+            let least = wanted.iter().copied().min_by(|a, b| time(a).total_cmp(&time(b)))?;
+            wanted.remove(&least);
+        }
+        None
     }
 
     /// The windows of the next launch, in order: a round, or what there is time for of it; then one-offs, the longest
@@ -111,11 +128,19 @@ impl Costs<'_> {
         let round_s: f64 = round.iter().map(|w| self.window_s(w, seen)).sum();
         let mut left = left - self.launch_s(seen);
         if !seen.round && count > 0 {
-            // Where restarts are dear (large images), a spread part of the round must do.
+            let cost = |windows: &[Window]| windows.iter().map(|w| self.window_s(w, seen)).sum::<f64>();
             let room = (left / round_s.max(1e-9) * count as f64).max(0.0) as usize;
-            let part = room.clamp(FEWEST.min(count), count);
-            round = (0..part).map(|at| round[at * count / part]).collect();
-            left -= round_s * part as f64 / count as f64;
+            if room < count {
+                // Where restarts are dear (large images), one that shows all phases must do, or a spread part of the round.
+                let part = room.max(FEWEST.min(count));
+                let spread: Vec<Window> = (0..part).map(|at| round[at * count / part]).collect();
+                let one = self.one_for_all(&round, seen, cost(&spread));
+                round = one.map_or(spread, |one| {
+                    let more_s = SPARE * (left - cost(&[one])) / seen.pace();
+                    vec![self.profile.longer(&one, more_s.clamp(0.0, LONGEST_S))]
+                });
+            }
+            left -= cost(&round);
         }
         let mut once = Vec::new();
         if !seen.one_offs {
@@ -151,14 +176,26 @@ mod tests {
     use super::*;
     use crate::restart::manifest::{EdgeTimes, FORMAT, Needs, ProgramFile};
     use crate::restart::plan::plan;
-    use crate::restart::plan::tests::{MS, loop_of};
+    use crate::restart::plan::tests::{MS, loop_of, two_kinds};
     use crate::signature::this_machine;
+    use phasecast_analyzer::Analysis;
 
     /// What is scheduled of a loop of 10 ms with a set-up of 0.7 s, with so much time left.
     fn scheduled(seen: &Seen, left: f64, more: bool) -> (Vec<Window>, Vec<Window>) {
-        let analysis = loop_of(2000, |_| 10 * MS);
-        let profile = Profile::of(&analysis).expect("it has cuts");
-        let windows = plan(&analysis, &profile, None);
+        let (steps, windows, _) = scheduled_of(&loop_of(2000, |_| 10 * MS), 80_000_000, seen, left, more);
+        (steps, windows)
+    }
+
+    /// The same of any program, with images of so many bytes.
+    fn scheduled_of(
+        analysis: &Analysis,
+        rank_bytes: u64,
+        seen: &Seen,
+        left: f64,
+        more: bool,
+    ) -> (Vec<Window>, Vec<Window>, Profile) {
+        let profile = Profile::of(analysis).expect("it has cuts");
+        let windows = plan(analysis, &profile, None, 0.1);
         let images = Images {
             format: FORMAT,
             created: 0,
@@ -169,7 +206,7 @@ mod tests {
                 cpu_baseline: String::new(),
                 cpu_features: vec![],
                 page_size: 4096,
-                rank_bytes: 80_000_000,
+                rank_bytes,
             },
             cuts: vec![],
             windows: windows.clone(),
@@ -188,13 +225,24 @@ mod tests {
             images: None,
         };
         let costs = Costs { images: &images, windows: windows.clone(), profile: &profile, manifest: &manifest };
-        (costs.schedule(seen, left, more), windows)
+        (costs.schedule(seen, left, more), windows, profile.clone())
     }
 
     #[test]
-    fn one_round_is_made_whatever_it_costs() {
+    fn where_a_restart_is_dear_one_shows_all_phases() {
+        let analysis = two_kinds(40);
+        let (steps, windows, profile) = scheduled_of(&analysis, 4_000_000_000, &Seen::default(), 2.4, true);
+        let phases = |windows: &[Window]| -> BTreeSet<usize> {
+            windows.iter().flat_map(|w| profile.phases(w.pieces())).collect()
+        };
+        assert_eq!(steps.len(), 1, "{steps:?}");
+        assert!(windows.len() > 1 && phases(&steps) == phases(&windows), "{steps:?} for {windows:?}");
+    }
+
+    #[test]
+    fn something_is_measured_whatever_it_costs() {
         let (steps, windows) = scheduled(&Seen::default(), 0.0, true);
-        assert!(!steps.is_empty() && steps.len() == windows.iter().filter(|w| !w.one_off).count(), "{steps:?}");
+        assert!(matches!(&steps[..], [one] if windows.contains(one) && !one.one_off), "{steps:?}");
     }
 
     #[test]
