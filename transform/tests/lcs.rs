@@ -29,19 +29,21 @@ fn check(a: &[u32], b: &[u32], found: &Common) {
 
 fn edited(length: usize, symbols: u32) -> impl Strategy<Value = (Vec<u32>, Vec<u32>)> {
     let base = prop::collection::vec(0..symbols, 0..length);
-    (base, prop::collection::vec((any::<prop::sample::Index>(), 0u8..3, 0..symbols + 2), 0..8)).prop_map(|(a, edits)| {
-        let mut b = a.clone();
-        for (at, what, symbol) in edits {
-            let place = at.index(b.len() + 1);
-            match what {
-                0 => b.insert(place, symbol),
-                1 if place < b.len() => drop(b.remove(place)),
-                _ if place < b.len() => b[place] = symbol,
-                _ => {}
+    (base, prop::collection::vec((any::<prop::sample::Index>(), 0u8..3, 0..symbols + 2), 0..8)).prop_map(
+        |(a, edits)| {
+            let mut b = a.clone();
+            for (at, what, symbol) in edits {
+                let place = at.index(b.len() + 1);
+                match what {
+                    0 => b.insert(place, symbol),
+                    1 if place < b.len() => drop(b.remove(place)),
+                    _ if place < b.len() => b[place] = symbol,
+                    _ => {}
+                }
             }
-        }
-        (a, b)
-    })
+            (a, b)
+        },
+    )
 }
 
 proptest! {

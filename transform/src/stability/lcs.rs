@@ -211,7 +211,8 @@ impl Search {
             while k >= low_back {
                 let x = backward[at(k - 1)].min(backward[at(k + 1)] - 1);
                 let (at_a, at_b) = (x as usize, (x as isize - k) as usize);
-                let x = x - if at_a <= a.len() && at_b <= b.len() { extend_back(&a[..at_a], &b[..at_b]) } else { 0 } as i32;
+                let x =
+                    x - if at_a <= a.len() && at_b <= b.len() { extend_back(&a[..at_a], &b[..at_b]) } else { 0 } as i32;
                 backward[at(k)] = x;
                 if !odd && low <= k && k <= high && x <= forward[at(k)] {
                     return (x as usize, (x as isize - k) as usize);
