@@ -68,6 +68,11 @@ impl Experiment {
         &self.names
     }
 
+    /// The unperturbed run.
+    pub fn reference(&self) -> &Tape {
+        &self.tape
+    }
+
     /// The factors, with the delays that they stand for.
     pub fn factors(&self) -> &[(Candidate, Delay)] {
         &self.factors
@@ -89,7 +94,7 @@ impl Experiment {
         }
         let small = SMALL * self.trace.run_time().seconds();
         let worth = |candidate: &&Candidate| candidate.reason != Reason::Block || candidate.blocks_s >= small;
-        let most = factors.unwrap_or((runs / 2).max(1)).min(runs - 1);
+        let most = factors.unwrap_or((runs / 2).max(1));
         let chosen: Vec<Candidate> = all.iter().filter(worth).take(most).cloned().collect();
         if chosen.is_empty() {
             let what = "no call of MPI can be found again in another run: the trace names no module that it is in.";

@@ -14,6 +14,7 @@ pub mod preflight;
 pub mod report;
 pub mod sign;
 pub mod stability;
+mod stability_report;
 pub mod stat;
 pub mod verify;
 pub mod verify_file;

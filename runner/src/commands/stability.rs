@@ -1,25 +1,21 @@
 //! `phasecast stability`: whether a program does the same when its time is perturbed, or in two runs that were traced.
+use crate::commands::stability_report::{Told, tell};
 use crate::exit::Refusal;
 use crate::launch::{Launcher, catch_interrupts};
-use crate::output::{self, clean, count, note, percent, seconds};
+use crate::output::{clean, count, note};
 use crate::perturb::{Experiment, Run};
 use crate::progress;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use phasecast_trace::{EventKind, Trace};
-use phasecast_transform::stability::design::{Effect, Kind};
+use phasecast_trace::{Rank, Trace};
+use phasecast_transform::stability::design::Kind;
 use phasecast_transform::stability::tape::alike;
 use phasecast_transform::stability::{
-    Candidate, Comparison, Design, Effort, Names, Outcome, Reason, Regions, Symbol, Tape, Trouble, Verdict, by_regions,
-    compare, judge, regions::Ends,
+    Comparison, Design, Effort, Names, Regions, Tape, by_regions, compare, judge, regions::Ends,
 };
-use serde_json::{Value, json};
-use std::fmt::Write;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Places that a table names; JSON has all of them.
-const MOST_PLACES: usize = 12;
 
 /// Tell whether a program does the same when its time is perturbed, so that a trace of it can stand for other machines
 ///
@@ -132,7 +128,29 @@ fn of_traces(args: &StabilityArgs) -> Result<()> {
         runs.push(Run { levels: Vec::new(), time_s: trace.run_time().seconds(), compared });
     }
     let verdict = judge(&names, &comparisons(&runs));
-    tell(args.json, &names, &verdict, &runs, None)
+    let mut notes = notes(&reference);
+    let program = |path: &PathBuf| -> Result<String> {
+        let trace = Trace::open(path)?;
+        let program = trace.header(Rank(0)).map(|header| header.program.clone()).unwrap_or_default();
+        Ok(program.rsplit('/').next().unwrap_or_default().to_owned())
+    };
+    let programs: BTreeSet<String> = args.traces.iter().map(program).collect::<Result<_>>()?;
+    if programs.len() > 1 {
+        let names: Vec<String> = programs.iter().map(|name| clean(name)).collect();
+        notes.push(format!("the traces are of programs of different names: {}", names.join(", ")));
+    }
+    tell(args.json, &Told { names: &names, verdict: &verdict, runs: &runs, experiment: None, notes: &notes })
+}
+
+/// What was taken for granted.
+fn notes(reference: &Tape) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !reference.single_threaded() {
+        let what = "ranks have several threads: each thread is compared for itself, with the one that made its first call \
+                    of MPI in the same turn; regions are not compared";
+        notes.push(what.into());
+    }
+    notes
 }
 
 fn comparisons(runs: &[Run]) -> Vec<Comparison> {
@@ -171,9 +189,10 @@ fn of_program(args: &StabilityArgs) -> Result<()> {
     let mut experiment = Experiment::start(launcher, ranks, &args.command)?;
     let chosen = experiment.choose(args.at.as_slice(), args.factors.map(usize::from), args.runs.into())?;
     let design = match args.design {
-        Some(design) => Design::of_kind(design.into(), chosen.len(), args.runs.into())?,
-        None => Design::fitting(chosen.len(), args.runs.into())?,
+        Some(design) => Design::of_kind(design.into(), chosen.len(), args.runs.into()),
+        None => Design::fitting(chosen.len(), args.runs.into()),
     };
+    let design = design.map_err(|error| Refusal::Usage(error.to_string()))?;
     experiment.delay(chosen, args.delay.map(|delay| delay.as_secs_f64()), args.share)?;
     let mut runs = Vec::new();
     for (number, levels) in design.runs.iter().enumerate() {
@@ -189,181 +208,7 @@ fn of_program(args: &StabilityArgs) -> Result<()> {
         runs.push(run);
     }
     let verdict = judge(experiment.names(), &comparisons(&runs));
-    let told = Told { experiment: &experiment, design: &design };
-    tell(args.json, experiment.names(), &verdict, &runs, Some(&told))
-}
-
-/// What there is to tell of an experiment.
-struct Told<'a> {
-    experiment: &'a Experiment,
-    design: &'a Design,
-}
-
-impl Told<'_> {
-    /// The effects on the distance and on the run time.
-    fn effects(&self, runs: &[Run]) -> [Vec<Effect>; 2] {
-        let of = |response: fn(&Run) -> f64| {
-            let responses: Vec<f64> = runs.iter().map(response).collect();
-            phasecast_transform::stability::design::effects(self.design, &responses)
-        };
-        [of(|run| run.compared.0.distance() as f64), of(|run| run.time_s)]
-    }
-}
-
-fn tell(as_json: bool, names: &Names, verdict: &Verdict, runs: &[Run], told: Option<&Told<'_>>) -> Result<()> {
-    if as_json {
-        output::json(&object(names, verdict, runs, told))
-    } else {
-        output::words(&words(names, verdict, runs, told))
-    }
-}
-
-fn reason(candidate: &Candidate) -> String {
-    match candidate.reason {
-        Reason::Race(receiver) => format!("its messages race for receives of rank {receiver}"),
-        Reason::Block => format!("{} are computed before it", seconds(candidate.blocks_s)),
-    }
-}
-
-fn object(names: &Names, verdict: &Verdict, runs: &[Run], told: Option<&Told<'_>>) -> Value {
-    let place = |trouble: &Trouble| {
-        let what = trouble.what.map(|symbol| symbol.map(|symbol| say(names, &symbol)));
-        json!({
-            "rank": trouble.place.task.0, "thread": trouble.place.task.1, "site": trouble.place.site,
-            "procedure": trouble.place.procedure, "kind": trouble.kind(), "wildcard": trouble.place.wildcard,
-            "events": trouble.events, "changed": trouble.changed, "runs": trouble.runs,
-            "first": { "event": trouble.first, "was": what[0], "is": what[1] },
-        })
-    };
-    let run = |run: &Run| {
-        let (compared, regions) = &run.compared;
-        json!({
-            "delayed": run.levels, "time_s": run.time_s, "events": compared.events, "similarity": compared.similarity,
-            "distance": compared.distance(), "regions": regions,
-        })
-    };
-    let mut value = json!({
-        "verdict": verdict.outcome, "similarity": verdict.similarity, "distance": verdict.events - verdict.similarity,
-        "events": verdict.events, "exact": verdict.exact, "reason": verdict.reason,
-        "places": verdict.places.iter().map(place).collect::<Vec<_>>(),
-        "runs": runs.iter().map(run).collect::<Vec<_>>(),
-    });
-    if let Some(told) = told {
-        let [distance, time] = told.effects(runs);
-        let factors = told.experiment.factors();
-        let effect = |(effect, time): (&Effect, &Effect)| {
-            json!({
-                "factors": effect.factors, "distance": effect.effect, "share": effect.share, "time_s": time.effect,
-                "time_share": time.share, "mixed_with": effect.mixed_with,
-            })
-        };
-        let factor = |(candidate, delay): &(Candidate, phasecast_trace::delays::Delay)| {
-            json!({
-                "rank": candidate.rank, "site": candidate.site, "procedure": candidate.procedure,
-                "reason": reason(candidate), "calls": candidate.calls, "delay_s": delay.fixed_ns as f64 * 1e-9,
-                "share": delay.share, "every": delay.every,
-            })
-        };
-        value["design"] = told.design.words().into();
-        value["factors"] = factors.iter().map(factor).collect();
-        value["effects"] = distance.iter().zip(&time).map(effect).collect();
-    }
-    value
-}
-
-/// An event in words.
-fn say(names: &Names, symbol: &Symbol) -> String {
-    let Symbol { peer, tag, bytes, .. } = symbol;
-    match symbol.kind {
-        EventKind::Send => format!("{bytes} bytes to rank {peer}, tag {tag}"),
-        EventKind::Recv => format!("{bytes} bytes from rank {peer}, tag {tag}"),
-        EventKind::Collective => {
-            let name = names.procedures.get(symbol.procedure).map_or("a collective", String::as_str);
-            format!("{} with {bytes} bytes", clean(name))
-        }
-    }
-}
-
-fn words(names: &Names, verdict: &Verdict, runs: &[Run], told: Option<&Told<'_>>) -> String {
-    let mut text = String::new();
-    let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<12} {value}");
-    };
-    let outcome = match verdict.outcome {
-        Outcome::Stable => "stable",
-        Outcome::Unstable => "unstable",
-        Outcome::Partly => "stable but for the places below",
-    };
-    line("verdict", format!("{outcome}: {}", verdict.reason));
-    let (events, distance) = (verdict.events, verdict.events - verdict.similarity);
-    let of_all = percent(distance as f64 / events.max(1) as f64);
-    line("distance", format!("{} of {} events ({of_all}) at most", count(distance), count(events)));
-    if !verdict.exact {
-        line("", "(an upper bound: the runs differ so much that the search was given up)".into());
-    }
-    let regions = runs.iter().filter_map(|run| run.compared.1.as_ref()).max_by_key(|regions| regions.distance);
-    if let Some(r) = regions {
-        let how = format!("{} searched, {} approximated", count(r.searched), count(r.approximated));
-        line(
-            "by regions",
-            format!(
-                "{} at most; {} of {} regions the same, of others {how}",
-                count(r.distance),
-                count(r.same),
-                count(r.regions[0])
-            ),
-        );
-    }
-    if let Some(told) = told {
-        line("experiment", format!("{} runs: {}", runs.len(), told.design.words()));
-        let [distance, time] = told.effects(runs);
-        let headers = ["delayed", "rank", "site", "calls", "delay", "distance", "share", "time"];
-        let mut table = output::table(&headers, &[0, 1, 3, 4, 5, 6, 7]);
-        for (number, (candidate, delay)) in told.experiment.factors().iter().enumerate() {
-            let length = match delay.share {
-                0.0 => seconds(delay.fixed_ns as f64 * 1e-9),
-                share => format!("{} of block", percent(share)),
-            };
-            let every = if delay.every > 1 { format!("{length}, 1 in {}", delay.every) } else { length };
-            table.add_row([
-                (number + 1).to_string(),
-                candidate.rank.to_string(),
-                format!("{} {}", clean(&candidate.procedure), clean(&candidate.site)),
-                count(candidate.calls),
-                every,
-                format!("{:+.1}", distance[number].effect),
-                percent(distance[number].share),
-                format!("{}{}", if time[number].effect < 0.0 { "" } else { "+" }, seconds(time[number].effect)),
-            ]);
-        }
-        let _ = writeln!(text, "\n{table}");
-        for pair in distance.iter().filter(|effect| effect.factors.len() == 2 && effect.share >= 0.05) {
-            let both: Vec<String> = pair.factors.iter().map(|factor| (factor + 1).to_string()).collect();
-            let _ = writeln!(text, "{} together: {:+.1} ({})", both.join(" and "), pair.effect, percent(pair.share));
-        }
-    }
-    if !verdict.places.is_empty() {
-        let mut table =
-            output::table(&["rank", "place", "what", "changed", "of", "runs", "first", "was", "is"], &[0, 3, 4, 5, 6]);
-        for trouble in verdict.places.iter().take(MOST_PLACES) {
-            let what = trouble.what.map(|symbol| symbol.map_or_else(|| "-".into(), |symbol| say(names, &symbol)));
-            let [was, is] = what;
-            table.add_row([
-                trouble.place.task.0.to_string(),
-                format!("{} {}", clean(&trouble.place.procedure), clean(&trouble.place.site)),
-                trouble.kind().into(),
-                count(trouble.changed),
-                count(trouble.events),
-                trouble.runs.to_string(),
-                trouble.first.to_string(),
-                was,
-                is,
-            ]);
-        }
-        let _ = writeln!(text, "\n{table}");
-        if verdict.places.len() > MOST_PLACES {
-            let _ = writeln!(text, "and {} more places; --json has all", verdict.places.len() - MOST_PLACES);
-        }
-    }
-    text
+    let (names, notes) = (experiment.names(), notes(experiment.reference()));
+    let both = Some((&experiment, &design));
+    tell(args.json, &Told { names, verdict: &verdict, runs: &runs, experiment: both, notes: &notes })
 }

@@ -104,7 +104,7 @@ impl Design {
 fn check(factors: usize, runs: usize) -> Result<(), StabilityError> {
     if factors == 0 || factors > MOST_FACTORS || runs > MOST_RUNS {
         let what = format!("an experiment has 1 to {MOST_FACTORS} factors and at most {MOST_RUNS} runs");
-        return Err(StabilityError::Design(format!("{what}, not {factors} factors in {runs} runs.")));
+        return Err(StabilityError::Design(format!("{what}, not {factors} factors in {runs} runs")));
     }
     if runs < 2 || runs <= factors {
         return Err(too_few(factors, runs));
@@ -114,8 +114,8 @@ fn check(factors: usize, runs: usize) -> Result<(), StabilityError> {
 
 fn too_few(factors: usize, runs: usize) -> StabilityError {
     StabilityError::Design(format!(
-        "{runs} runs are too few for {factors} factors in such a design. Make more runs or choose fewer factors; any \
-         design needs at least one run more than there are factors."
+        "{runs} runs are too few for {factors} factors in such a design, which needs at least one run more than it has \
+         factors: make more runs or choose fewer factors"
     ))
 }
 

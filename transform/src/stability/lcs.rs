@@ -106,39 +106,56 @@ fn between(a: &[u32], b: &[u32], offset: usize, effort: Effort, found: &mut Comm
     found.exact = search.exact;
 }
 
+/// Symbols that are compared at once.
+const LANES: usize = 16;
+
+/// Which of some symbols are equal, as bits.
+#[inline(always)]
+fn equal(a: &[u32; LANES], b: &[u32; LANES]) -> u32 {
+    let mut mask = 0;
+    for lane in 0..LANES {
+        mask |= u32::from(a[lane] == b[lane]) << lane;
+    }
+    mask
+}
+
 /// Symbols that both begin with.
 #[inline(always)]
 fn extend(a: &[u32], b: &[u32]) -> usize {
-    let length = a.len().min(b.len());
-    let (a, b) = (&a[..length], &b[..length]);
-    let mut at = 0;
-    // Most stretches are short, some are very long.
-    while at < length && a[at] == b[at] {
-        at += 1;
-        if at == 8 {
-            while at + 16 <= length && a[at..at + 16] == b[at..at + 16] {
-                at += 16;
-            }
-        }
+    if a.is_empty() || b.is_empty() || a[0] != b[0] {
+        return 0;
     }
-    at
+    let (blocks_a, _) = a.as_chunks::<LANES>();
+    let (blocks_b, _) = b.as_chunks::<LANES>();
+    let mut at = 0;
+    for (x, y) in blocks_a.iter().zip(blocks_b) {
+        let unequal = !equal(x, y) & ((1 << LANES) - 1);
+        if unequal != 0 {
+            return at + unequal.trailing_zeros() as usize;
+        }
+        at += LANES;
+    }
+    at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
 }
 
 /// Symbols that both end with.
 #[inline(always)]
 fn extend_back(a: &[u32], b: &[u32]) -> usize {
-    let length = a.len().min(b.len());
-    let (a, b) = (&a[a.len() - length..], &b[b.len() - length..]);
-    let mut left = length;
-    while left > 0 && a[left - 1] == b[left - 1] {
-        left -= 1;
-        if length - left == 8 {
-            while left >= 16 && a[left - 16..left] == b[left - 16..left] {
-                left -= 16;
-            }
-        }
+    if a.is_empty() || b.is_empty() || a[a.len() - 1] != b[b.len() - 1] {
+        return 0;
     }
-    length - left
+    let (_, blocks_a) = a.as_rchunks::<LANES>();
+    let (_, blocks_b) = b.as_rchunks::<LANES>();
+    let mut at = 0;
+    for (x, y) in blocks_a.iter().rev().zip(blocks_b.iter().rev()) {
+        let unequal = !equal(x, y) & ((1 << LANES) - 1);
+        if unequal != 0 {
+            return at + (unequal << (32 - LANES)).leading_zeros() as usize;
+        }
+        at += LANES;
+    }
+    let (a, b) = (&a[..a.len() - at], &b[..b.len() - at]);
+    at + a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count()
 }
 
 /// Values that lose against any other.
