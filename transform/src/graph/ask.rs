@@ -33,10 +33,7 @@ pub fn relation(
 ) -> Result<Relation, GraphError> {
     let mut question = Question { events: [first, second], met: [false; 2], answer: None };
     if first != second {
-        match walk(trace, &mut question, progress) {
-            Err(GraphError::Out(_)) if question.answer.is_some() => {}
-            other => drop(other?),
-        }
+        walk(trace, &mut question, progress)?;
     }
     for (id, met) in question.events.into_iter().zip(question.met) {
         if !met && question.answer.is_none() {
@@ -68,7 +65,7 @@ struct Question {
 type After = [bool; 2];
 
 impl Question {
-    fn at(&mut self, id: EventId, mut after: After) -> Result<After, GraphError> {
+    fn at(&mut self, id: EventId, mut after: After) -> After {
         for which in 0..2 {
             if self.events[which] == id {
                 self.met[which] = true;
@@ -78,15 +75,7 @@ impl Question {
                 }
             }
         }
-        self.go_on(after)
-    }
-
-    /// Ends the walk once the answer is known.
-    fn go_on(&self, after: After) -> Result<After, GraphError> {
-        match self.answer {
-            Some(_) => Err(GraphError::Out(std::io::Error::other("the answer is known"))),
-            None => Ok(after),
-        }
+        after
     }
 }
 
@@ -104,14 +93,14 @@ impl Visit for Question {
         sent: Earlier<'_, After>,
     ) -> Result<After, GraphError> {
         let after = previous.into_iter().chain(sent).fold([false; 2], |sum, (_, mark)| either(sum, mark));
-        self.at(vertex.id, after)
+        Ok(self.at(vertex.id, after))
     }
 
     fn join(&mut self, members: &[(Vertex, Option<(EventId, After)>)]) -> Result<Vec<After>, GraphError> {
         if self.events.iter().all(|id| members.iter().any(|(member, _)| member.id == *id)) {
             self.met = [true; 2];
             self.answer = Some(Relation::Joined);
-            return self.go_on([false; 2]).map(|_| Vec::new());
+            return Ok(vec![[false; 2]; members.len()]);
         }
         let before = |sum: After, member: &(Vertex, Option<(EventId, After)>)| match &member.1 {
             Some((_, mark)) => either(sum, mark),
@@ -119,9 +108,13 @@ impl Visit for Question {
         };
         let mut after = members.iter().fold([false; 2], before);
         for (member, _) in members {
-            let own = self.at(member.id, after)?;
+            let own = self.at(member.id, after);
             after = either(after, &own);
         }
         Ok(vec![after; members.len()])
+    }
+
+    fn is_done(&self) -> bool {
+        self.answer.is_some()
     }
 }

@@ -51,6 +51,11 @@ pub trait Visit {
     fn late(&mut self, _send: EventId, _receive: EventId) -> Result<(), GraphError> {
         Ok(())
     }
+
+    /// Whether the walk may end here.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// What the walk could not place.
@@ -114,8 +119,8 @@ pub fn walk<V: Visit>(trace: &Trace, visitor: &mut V, progress: &dyn Fn(u64)) ->
             walk.advance(rank, visitor, &mut ready, progress)?;
         }
         match walk.release() {
-            Some(rank) => ready.extend(rank),
-            None => break,
+            Some(ranks) if !visitor.is_done() => ready.extend(ranks),
+            _ => break,
         }
     }
     progress(walk.done);
@@ -152,7 +157,7 @@ impl<M: Clone> Walk<'_, M> {
         ready: &mut Vec<usize>,
         progress: &dyn Fn(u64),
     ) -> Result<(), GraphError> {
-        loop {
+        while !visitor.is_done() {
             let lane = &mut self.lanes[rank];
             let Some((event, joins)) = lane.peek()? else {
                 lane.state = State::Ended;
@@ -176,6 +181,7 @@ impl<M: Clone> Walk<'_, M> {
                 progress(self.done);
             }
         }
+        Ok(())
     }
 
     /// Passes a vertex that is no member of a join; false if it has to wait.
