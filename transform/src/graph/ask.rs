@@ -1,6 +1,6 @@
 //! Whether two events are ordered or concurrent (seed 000, section 3.1.2). One pass over the trace: of each task and each
 //! message under way it is known whether it is after the one event, or after the other.
-use super::walk::{Earlier, Vertex, Visit, each_event, walk};
+use super::walk::{Earlier, Member, Vertex, Visit, each_event, walk};
 use super::{EventId, GraphError};
 use phasecast_trace::{Rank, Trace};
 use serde::Serialize;
@@ -96,13 +96,13 @@ impl Visit for Question {
         Ok(self.at(vertex.id, after))
     }
 
-    fn join(&mut self, members: &[(Vertex, Option<(EventId, After)>)]) -> Result<Vec<After>, GraphError> {
+    fn join(&mut self, members: &[Member<After>]) -> Result<Vec<After>, GraphError> {
         if self.events.iter().all(|id| members.iter().any(|(member, _)| member.id == *id)) {
             self.met = [true; 2];
             self.answer = Some(Relation::Joined);
             return Ok(vec![[false; 2]; members.len()]);
         }
-        let before = |sum: After, member: &(Vertex, Option<(EventId, After)>)| match &member.1 {
+        let before = |sum: After, member: &Member<After>| match &member.1 {
             Some((_, mark)) => either(sum, mark),
             None => sum,
         };

@@ -1,5 +1,5 @@
 //! The execution graph in numbers.
-use super::walk::{Earlier, Loose, Vertex, Visit, walk};
+use super::walk::{Earlier, Loose, Member, Vertex, Visit, walk};
 use super::{EventId, GraphError};
 use phasecast_trace::{EventKind, Trace};
 use serde::Serialize;
@@ -63,7 +63,7 @@ impl Visit for Counts {
         Ok(chain)
     }
 
-    fn join(&mut self, members: &[(Vertex, Option<(EventId, u64)>)]) -> Result<Vec<u64>, GraphError> {
+    fn join(&mut self, members: &[Member<u64>]) -> Result<Vec<u64>, GraphError> {
         self.events += members.len() as u64;
         self.members += members.len() as u64;
         self.joins += 1;

@@ -1,6 +1,6 @@
 //! Vertices and edges of the execution graph as DOT (Graphviz) or JSON, written as the trace is read. Of a long trace only
 //! a window is written: some events of each rank, with the edges between them.
-use super::walk::{Earlier, Vertex, Visit, each_event, walk};
+use super::walk::{Earlier, Member, Vertex, Visit, each_event, walk};
 use super::{EventId, GraphError};
 use phasecast_trace::model::PEER_NONE;
 use phasecast_trace::{Event, EventKind, Rank, Trace};
@@ -188,7 +188,7 @@ impl Visit for Pen<'_> {
         Ok(())
     }
 
-    fn join(&mut self, members: &[(Vertex, Option<(EventId, ())>)]) -> Result<Vec<()>, GraphError> {
+    fn join(&mut self, members: &[Member<()>]) -> Result<Vec<()>, GraphError> {
         for (member, previous) in members {
             if let Some((from, ())) = previous {
                 self.edge(*from, member.id, "program")?;

@@ -22,6 +22,9 @@ pub struct Vertex {
 /// The vertex before another one, with the visitor's mark of it.
 pub type Earlier<'a, M> = Option<(EventId, &'a M)>;
 
+/// A member of a collective, with the vertex before it in its task and the mark of that.
+pub type Member<M> = (Vertex, Option<(EventId, M)>);
+
 /// What is done at each vertex. Marks are kept by the walk as long as a later vertex may depend on theirs.
 pub trait Visit {
     /// What later vertices are told of a vertex.
@@ -42,7 +45,7 @@ pub trait Visit {
     ///
     /// # Errors
     /// The walk ends with it.
-    fn join(&mut self, members: &[(Vertex, Option<(EventId, Self::Mark)>)]) -> Result<Vec<Self::Mark>, GraphError>;
+    fn join(&mut self, members: &[Member<Self::Mark>]) -> Result<Vec<Self::Mark>, GraphError>;
 
     /// The send of a message whose receive has been passed already: an edge that comes late.
     ///
@@ -139,7 +142,7 @@ struct Walk<'a, M> {
     /// Who waits for a message.
     waiting: FastMap<Channel, usize>,
     /// Collectives that members wait in, by communicator and number.
-    joins: FastMap<(u32, u64), Vec<(Vertex, Option<(EventId, M)>)>>,
+    joins: FastMap<(u32, u64), Vec<Member<M>>>,
     /// For each communicator, the collectives that each member has come to.
     passed: Vec<FastMap<u32, u64>>,
     /// Collectives for which nobody waits any longer.

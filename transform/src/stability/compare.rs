@@ -3,7 +3,7 @@
 //!
 //! The distance is d = n - s. The similarity s is what all tasks have in common, n the events of the longer of each two
 //! tasks that are compared: those of either graph where both have as many, as in the seed. A single vertex of one graph is
-//! isomorphic to any of the other, so s is at least 1 where n is 2 or more; hence d <= n - 1.
+//! isomorphic to any of the other, so s is at least 1 where n is 2 or more and neither is empty; hence d <= n - 1.
 use super::lcs::{Common, Effort, common};
 use super::tape::{Names, Symbol, Tape, Task, Track};
 use phasecast_analyzer::matching::FastMap;
@@ -46,9 +46,9 @@ impl Comparison {
     }
 }
 
-/// s, at least 1 of two or more events.
-pub fn similarity(matches: u64, events: u64) -> u64 {
-    if events >= 2 { matches.max(1) } else { matches }
+/// s, at least 1 of two or more events: a vertex of one graph alone is isomorphic to any of the other (`both` have some).
+pub fn similarity(matches: u64, events: u64, both: bool) -> u64 {
+    if events >= 2 && both { matches.max(1) } else { matches }
 }
 
 /// Compares a run with the reference.
@@ -68,7 +68,8 @@ pub fn compare(names: &Names, reference: &Tape, other: &Tape, effort: Effort) ->
             result.confined &= same_but_for_order(names, a, b);
         }
     }
-    result.similarity = similarity(matches, result.events);
+    let both = reference.events() > 0 && other.events() > 0;
+    result.similarity = similarity(matches, result.events, both);
     result
 }
 

@@ -132,5 +132,5 @@ impl Search<'_> {
 /// The distance of two graphs by search: n - s, with n the vertices of the longer of each two tasks.
 pub fn distance(a: &Graph, b: &Graph, events: u64, steps: u64) -> Option<u64> {
     let found = similarity(a, b, steps)? as u64;
-    Some(events - super::compare::similarity(found, events))
+    Some(events - super::compare::similarity(found, events, !a.is_empty() && !b.is_empty()))
 }

@@ -73,6 +73,9 @@ impl Ends {
     }
 }
 
+/// A member of a collective: its vertex, and whether it is the first and the last of its rank in the region.
+type Member = (usize, bool, bool);
+
 /// A run cut into regions.
 struct Cut<'a> {
     tracks: Vec<&'a Track>,
@@ -120,7 +123,7 @@ impl<'a> Cut<'a> {
         let (mut labels, mut edges) = (Vec::new(), Vec::new());
         let mut sends: HashMap<(u32, u32, u32, i32, u32), usize> = HashMap::new();
         let mut receives = Vec::new();
-        let mut joins: HashMap<(u32, u32), Vec<(usize, bool, bool)>> = HashMap::new();
+        let mut joins: HashMap<(u32, u32), Vec<Member>> = HashMap::new();
         for (rank, (track, ordinals)) in self.tracks.iter().zip(ordinals).enumerate() {
             let range = self.range(rank, region);
             for at in range.clone() {
@@ -205,7 +208,7 @@ pub fn by_regions(names: &Names, reference: (&Tape, &Ends), other: (&Tape, &Ends
         matches += (run.a..run.a + run.length).map(|region| a.events(region) as u64).sum::<u64>();
         (at_a, at_b) = (run.a + run.length, run.b + run.length);
     }
-    let similarity = similarity(matches, events);
+    let similarity = similarity(matches, events, reference.0.events() > 0 && other.0.events() > 0);
     Some(Regions {
         regions: [in_a.len() as u64, in_b.len() as u64],
         same: found.length,
