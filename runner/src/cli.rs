@@ -89,6 +89,14 @@ pub enum Command {
     VerifyFile(commands::verify_file::VerifyFileArgs),
     #[command(hide = true)]
     Host(commands::host::HostArgs),
+    #[command(after_long_help = examples!("  phasecast graph cg.trace
+  phasecast graph cg.trace --format dot --events 0..40 | dot -Tsvg > cg.svg
+  phasecast graph cg.trace --from 0:12 --to 3:40 --json | jq -r .order"))]
+    Graph(commands::graph::GraphArgs),
+    #[command(after_long_help = examples!("  phasecast stability -n 4 -- ./cg 1000
+  phasecast stability -n 64 --launcher 'srun -n {n}' --runs 16 --factors 8 --json -- ./cg 1000 | jq .verdict
+  phasecast stability monday.trace tuesday.trace"))]
+    Stability(commands::stability::StabilityArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]

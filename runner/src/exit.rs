@@ -3,6 +3,8 @@ use phasecast_analyzer::AnalyzeError;
 use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
 use phasecast_trace::TraceError;
+use phasecast_transform::graph::GraphError;
+use phasecast_transform::stability::StabilityError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -51,6 +53,8 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .downcast_ref::<TraceError>()
             .map(|error| error.is_input() || is_missing(error))
             .or_else(|| cause.downcast_ref::<AnalyzeError>().map(analysis_refused))
+            .or_else(|| cause.downcast_ref::<StabilityError>().map(StabilityError::is_input))
+            .or_else(|| cause.downcast_ref::<GraphError>().map(GraphError::is_input))
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {

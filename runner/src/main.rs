@@ -7,6 +7,7 @@ mod launch;
 mod live;
 mod orphans;
 mod output;
+mod perturb;
 mod progress;
 mod restart;
 mod signature;

@@ -23,6 +23,9 @@ pub struct TraceArgs {
     /// Do not print the summary at the end
     #[arg(short, long)]
     pub quiet: bool,
+    /// Delay calls as this file says (see `phasecast stability`)
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub delays: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
@@ -55,6 +58,10 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     if args.quiet {
         run.env("PHASECAST_QUIET", "1");
     }
+    run.env_remove(phasecast_trace::delays::VARIABLE);
+    if let Some(delays) = &args.delays {
+        run.env(phasecast_trace::delays::VARIABLE, std::path::absolute(delays)?);
+    }
     let error = run.exec();
     Err(error).with_context(|| format!("cannot start {}", program.display()))
 }
@@ -65,6 +72,15 @@ pub fn traced_command(output: &Path, program: &[String]) -> Vec<OsString> {
     let words: [&OsStr; 6] =
         [command.as_os_str(), "trace".as_ref(), "--quiet".as_ref(), "-o".as_ref(), output.as_os_str(), "--".as_ref()];
     words.into_iter().map(OsStr::to_owned).chain(program.iter().map(OsString::from)).collect()
+}
+
+/// The same, with delays before calls as a file says.
+pub fn perturbed_command(output: &Path, program: &[String], delays: Option<&Path>) -> Vec<OsString> {
+    let mut words = traced_command(output, program);
+    if let Some(delays) = delays {
+        words.splice(3..3, ["--delays".into(), delays.as_os_str().to_owned()]);
+    }
+    words
 }
 
 /// A library of ours: beside the command, or in `lib` beside its folder.

@@ -10,11 +10,13 @@
 //! * [`writer`] / [`reader`] / [`follow`]: folders of chunks, whole or still growing
 //! * [`summary`]: what is in a trace, in numbers
 //! * [`import`] / [`export`]: other tools' traces as ours, ours for other tools
+//! * [`delays`]: delays that the tracer puts before calls
 //! * [`container`]: the single-file container of phases and signatures
 pub mod clock;
 pub mod codec;
 pub mod container;
 pub mod decode;
+pub mod delays;
 pub mod encode;
 pub mod error;
 pub mod export;

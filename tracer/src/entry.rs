@@ -6,7 +6,7 @@
 use crate::plan::PLANS;
 use crate::record::{self, Call, constructor, matched, message, other};
 use crate::slot::slot;
-use crate::{collective, completion, hide, life, real};
+use crate::{collective, completion, delay, hide, life, real};
 use phasecast_abi::Class;
 use std::mem::transmute;
 
@@ -106,6 +106,9 @@ unsafe fn wrap<const P: usize, const N: usize>(
     };
     // SAFETY: a thread's recorder lives as long as the process, and `enter` has seen to it that it is used once at a time.
     let Some(thread) = (unsafe { thread.as_mut() }) else { return call(function, args) };
+    if delay::wanted() {
+        delay::before(site, thread.last());
+    }
     let mut now = Call::new(plan, site);
     // SAFETY: the arguments are those of the procedure that the plan is of.
     unsafe {

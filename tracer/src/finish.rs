@@ -98,7 +98,7 @@ fn trailer(rank: &Rank, ending: Ending) -> Trailer {
 }
 
 /// Executable mappings of this process.
-fn modules() -> Vec<(u64, u64, u64, String)> {
+pub fn modules() -> Vec<(u64, u64, u64, String)> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     maps.lines()

@@ -5,6 +5,7 @@
 //!
 //! * [`plan`]: which argument of a procedure is what, worked out from the table of `phasecast-abi` at compile time
 //! * [`record`], [`collective`], [`completion`]: what each class of call says about communication
+//! * [`delay`]: delays before calls, for the verdict on a program's stability
 //! * [`comms`], [`requests`]: communicators and requests of the program
 //! * [`thread`], [`sink`]: chunks of a thread, the file of a rank
 //! * [`life`], [`finish`]: from the start of the process to its end
@@ -12,6 +13,7 @@ mod clock;
 mod collective;
 mod comms;
 mod completion;
+mod delay;
 mod elf;
 mod entry;
 mod finish;

@@ -8,7 +8,7 @@ use crate::requests::MULTIPLE;
 use crate::sink::{Sink, say};
 use crate::slot::{Slot, slot};
 use crate::thread::Thread;
-use crate::{clock, comms};
+use crate::{clock, comms, delay};
 use phasecast_abi::{Class as Does, Layout};
 use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, Kind};
@@ -166,6 +166,9 @@ fn begin(world: usize, own: Option<usize>) {
     MULTIPLE.store(level >= layout.thread_levels[3], Relaxed);
     let clock = clock::calibrate();
     let base = clock.units;
+    if let Err(error) = delay::load(rank as u32) {
+        return say(&format!("{error}: nothing is recorded"));
+    }
     let sink = match Sink::create(&folder, rank as u32) {
         Ok(sink) => sink,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {

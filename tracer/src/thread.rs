@@ -260,6 +260,11 @@ impl Thread {
         self.sink.rank as i32
     }
 
+    /// When the last recorded call returned, in units.
+    pub fn last(&self) -> u64 {
+        self.encoder.last()
+    }
+
     /// Number of the thread.
     pub fn number(&self) -> u16 {
         self.number

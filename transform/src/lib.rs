@@ -1,4 +1,8 @@
 //! Prediction by trace transformation, and a verdict on stability (seed 000).
 //!
 //! * [`machine`]: what a machine's processors and network cost: measured once, kept as a file
+//! * [`graph`]: the execution graph of a trace
+//! * [`stability`]: whether a program does the same when its time is perturbed
+pub mod graph;
 pub mod machine;
+pub mod stability;

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod completions;
 pub mod dump;
 pub mod export;
+pub mod graph;
 pub mod host;
 pub mod import;
 pub mod inspect;
@@ -12,6 +13,8 @@ pub mod predict;
 pub mod preflight;
 pub mod report;
 pub mod sign;
+pub mod stability;
+mod stability_report;
 pub mod stat;
 pub mod verify;
 pub mod verify_file;
@@ -35,6 +38,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Preflight(args) => preflight::run(&args),
         Command::VerifyFile(args) => verify_file::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Graph(args) => graph::run(&args),
+        Command::Stability(args) => stability::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

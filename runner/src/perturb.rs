@@ -1,0 +1,162 @@
+//! The experiment of `phasecast stability`: the program as it is, and again with delays before chosen calls.
+use crate::base::scratch_folder;
+use crate::commands::stability::against;
+use crate::exit::Refusal;
+use crate::launch::Launcher;
+use crate::output::note;
+use crate::trace_launch::perturbed_command;
+use anyhow::{Context, Result, anyhow, bail};
+use phasecast_trace::Trace;
+use phasecast_trace::delays::{self, Delay};
+use phasecast_transform::stability::{Candidate, Comparison, Names, Reason, Regions, Tape, candidates, regions::Ends};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// The shortest delay where messages race, and the longest, in seconds. The first is far above what a scheduler does to
+/// a process by chance.
+const DELAYS_S: (f64, f64) = (0.05, 2.0);
+/// Where messages race: the delay in blocks before them. One block would make good for the whole of another's.
+const BLOCKS: f64 = 2.0;
+/// Where nothing races: the share of the block before.
+const SHARE: f64 = 0.5;
+/// In all, delays at a place take at most so many seconds, or so many run times.
+const MOST: (f64, f64) = (2.0, 1.0);
+/// Blocks below this share of the run are no places to delay, unless messages race there.
+const SMALL: f64 = 1e-4;
+
+/// A perturbed run.
+pub struct Run {
+    /// Whether each factor was set.
+    pub levels: Vec<bool>,
+    /// How long it took, in seconds.
+    pub time_s: f64,
+    /// How it compares with the unperturbed run.
+    pub compared: (Comparison, Option<Regions>),
+}
+
+/// A program with its unperturbed run.
+pub struct Experiment {
+    launcher: Launcher,
+    ranks: u32,
+    command: Vec<String>,
+    scratch: TempDir,
+    trace: Trace,
+    tape: Tape,
+    names: Names,
+    ends: Option<Option<Ends>>,
+    factors: Vec<(Candidate, Delay)>,
+}
+
+impl Experiment {
+    /// Runs the program as it is.
+    ///
+    /// # Errors
+    /// If it fails, or is not traced whole.
+    pub fn start(launcher: Launcher, ranks: u32, command: &[String]) -> Result<Experiment> {
+        let scratch = scratch_folder()?;
+        note(&format!("unperturbed run: {launcher} {}", command.join(" ")));
+        let folder = scratch.path().join("reference.trace");
+        let trace = record(&launcher, ranks, command, &folder, None)?;
+        let mut names = Names::default();
+        let tape = Tape::read(&trace, &mut names)?;
+        let command = command.to_vec();
+        Ok(Experiment { launcher, ranks, command, scratch, trace, tape, names, ends: None, factors: Vec::new() })
+    }
+
+    /// What events and places are called.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The unperturbed run.
+    pub fn reference(&self) -> &Tape {
+        &self.tape
+    }
+
+    /// The factors, with the delays that they stand for.
+    pub fn factors(&self) -> &[(Candidate, Delay)] {
+        &self.factors
+    }
+
+    /// Chooses places: those that are asked for, else the best ones.
+    ///
+    /// # Errors
+    /// If the program never calls MPI from a place that is asked for, or from any that can be found again.
+    pub fn choose(&self, wanted: &[(u32, String)], factors: Option<usize>, runs: usize) -> Result<Vec<Candidate>> {
+        let all = candidates(&self.trace)?;
+        let find = |(rank, site): &(u32, String)| {
+            let found = all.iter().find(|candidate| candidate.rank == *rank && candidate.site == *site);
+            let what = format!("rank {rank} never calls MPI from {site}. `phasecast dump` of a trace names the sites.");
+            found.cloned().ok_or_else(|| Refusal::Input(what).into())
+        };
+        if !wanted.is_empty() {
+            return wanted.iter().map(find).collect();
+        }
+        let small = SMALL * self.trace.run_time().seconds();
+        let worth = |candidate: &&Candidate| candidate.reason != Reason::Block || candidate.blocks_s >= small;
+        let most = factors.unwrap_or((runs / 2).max(1));
+        let chosen: Vec<Candidate> = all.iter().filter(worth).take(most).cloned().collect();
+        if chosen.is_empty() {
+            let what = "no call of MPI can be found again in another run: the trace names no module that it is in.";
+            bail!(Refusal::Input(what.into()));
+        }
+        Ok(chosen)
+    }
+
+    /// Fixes the delays: so many seconds and this share of the block, or what fits the places.
+    ///
+    /// # Errors
+    /// If a place is in no module.
+    pub fn delay(&mut self, chosen: Vec<Candidate>, fixed: Option<f64>, share: Option<f64>) -> Result<()> {
+        let races = |candidate: &&Candidate| candidate.reason != Reason::Block;
+        let longest = chosen.iter().filter(races).map(Candidate::block_s).fold(0.0, f64::max);
+        let raced = (BLOCKS * longest).clamp(DELAYS_S.0, DELAYS_S.1);
+        let most = MOST.0.max(MOST.1 * self.trace.run_time().seconds());
+        for candidate in chosen {
+            let (fixed, share) = match (fixed, share) {
+                (None, None) if candidate.reason == Reason::Block => (0.0, SHARE),
+                (None, None) => (raced, 0.0),
+                (fixed, share) => (fixed.unwrap_or(0.0), share.unwrap_or(0.0)),
+            };
+            let delay = candidate.delay(fixed, share, most);
+            let delay = delay.ok_or_else(|| anyhow!("the place {} is in no module", candidate.site))?;
+            self.factors.push((candidate, delay));
+        }
+        Ok(())
+    }
+
+    /// Runs the program with some of the delays.
+    ///
+    /// # Errors
+    /// If it fails, or is not traced whole.
+    pub fn run(&mut self, levels: &[bool]) -> Result<Run> {
+        let folder = self.scratch.path().join("run.trace");
+        let file = self.scratch.path().join("delays.txt");
+        let set: Vec<Delay> =
+            self.factors.iter().zip(levels).filter(|(_, set)| **set).map(|((_, delay), _)| delay.clone()).collect();
+        std::fs::write(&file, delays::to_text(&set)).with_context(|| format!("cannot write {}", file.display()))?;
+        let trace = record(&self.launcher, self.ranks, &self.command, &folder, Some(&file))?;
+        let time_s = trace.run_time().seconds();
+        let compared = against(&mut self.names, (&self.trace, &self.tape), &mut self.ends, &trace)?;
+        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        Ok(Run { levels: levels.to_vec(), time_s, compared })
+    }
+}
+
+fn record(launcher: &Launcher, ranks: u32, command: &[String], folder: &Path, delays: Option<&Path>) -> Result<Trace> {
+    let mut launch = launcher.start(&perturbed_command(folder, command, delays))?;
+    let (status, _) = launch.wait()?;
+    if !status.success() {
+        let when = if delays.is_some() { " with delays" } else { "" };
+        bail!("the program failed{when} ({status}); make it run under `{launcher}` first");
+    }
+    let trace = Trace::open(folder).map_err(|error| {
+        anyhow!(
+            "the run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI? ({error})"
+        )
+    })?;
+    if trace.size() != ranks {
+        bail!("the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI?", trace.size());
+    }
+    Ok(trace)
+}
