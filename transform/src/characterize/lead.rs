@@ -274,8 +274,7 @@ impl Lead<'_> {
                 clock::lead(self.mpi, rank);
             }
             let (which_word, comm) = (index as u64, u64::from(ranks));
-            let command =
-                Command { bytes, repetitions, which: which_word, comm, ..Command::new(What::Collective) };
+            let command = Command { bytes, repetitions, which: which_word, comm, ..Command::new(What::Collective) };
             (1..ranks).for_each(|rank| command.tell(self.mpi, rank));
             let times = collectives::take_part(self.mpi, &command, self.comms, self.data, 0);
             if let Some([all, root, others]) = self.collectives.get_mut(&which).and_then(|of| of.get_mut(&bytes)) {
@@ -314,7 +313,8 @@ impl Lead<'_> {
             identity: Identity {
                 hosts: names,
                 cpu: model.unwrap_or("unknown").trim().to_owned(),
-                cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+                // Not those that the launcher has bound this rank to.
+                cores: cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32,
                 mpi: self.mpi.version.clone(),
                 ranks: self.mpi.world.size,
             },
