@@ -106,14 +106,14 @@ fn messages_between_nodes_are_measured_apart() {
         hosts.device(0)
     );
     let mut command = Command::new(phasecast());
-    command.current_dir(place.path()).args(["characterize", "--quick", "--json", "-n", "3", "--launcher", &launcher]);
+    command.current_dir(place.path()).args(["characterize", "--quick", "--json", "--launcher", &launcher]);
     // What MPICH talks with must not see that it is one machine.
     let machine = json(&run(&mut hosts.on(0, command.env("UCX_TLS", "tcp,self"))).succeeded());
     assert_eq!(machine["identity"]["hosts"].as_array().map(Vec::len), Some(2), "{}", machine["identity"]);
     let links = machine["links"].as_array().map_or(&[][..], Vec::as_slice);
-    let [within, between] = links else { panic!("{} links", links.len()) };
-    assert_eq!((&within["place"], &between["place"]), (&"within".into(), &"between".into()));
-    // A network is slower than memory.
-    assert!(seconds(&between["transfer"], 0) > 2.0 * seconds(&within["transfer"], 0), "{within}\n{between}");
+    let [between] = links else { panic!("{} links", links.len()) };
+    assert_eq!(between["place"], "between");
+    // No network is as fast as memory.
+    assert!(seconds(&between["transfer"], 0) > 2e-6, "{between}");
     check_link(between);
 }

@@ -53,7 +53,7 @@ pub struct Effort {
 
 impl Effort {
     /// The usual: half a minute.
-    pub const FULL: Effort = Effort { rounds: 5, limit_s: 40.0, point_s: 15e-3, repetitions: (5, 60) };
+    pub const FULL: Effort = Effort { rounds: 8, limit_s: 40.0, point_s: 15e-3, repetitions: (5, 60) };
     /// A first look: some seconds.
     pub const QUICK: Effort = Effort { rounds: 2, limit_s: 5.0, point_s: 3e-3, repetitions: (3, 12) };
 }
