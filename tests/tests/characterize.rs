@@ -1,6 +1,5 @@
-//! A machine is measured under two MPIs and between two hosts, and one that has changed is told from the one before.
+//! A machine is measured under two MPIs, and one that has changed is told from the one before.
 
-use phasecast_tests::network::{ADDRESSES, Hosts};
 use phasecast_tests::phasecast;
 use phasecast_tests::place::{Place, json};
 use phasecast_tests::process::{Outcome, run};
@@ -93,27 +92,4 @@ fn what_cannot_be_measured_is_refused() {
         assert!(outcome.code == code && outcome.stderr.contains(said), "{words:?}: {outcome:?}");
     }
     place.assert_clean(&["bad.toml"]);
-}
-
-#[test]
-fn messages_between_nodes_are_measured_apart() {
-    let place = Place::alone();
-    let hosts = Hosts::new();
-    let (shell, both) = (hosts.shell(&place), ADDRESSES.join(","));
-    let launcher = format!(
-        "mpirun.mpich -hosts {both} -launcher ssh -launcher-exec {} -iface {} -n {{n}}",
-        shell.display(),
-        hosts.device(0)
-    );
-    let mut command = Command::new(phasecast());
-    command.current_dir(place.path()).args(["characterize", "--quick", "--json", "--launcher", &launcher]);
-    // What MPICH talks with must not see that it is one machine.
-    let machine = json(&run(&mut hosts.on(0, command.env("UCX_TLS", "tcp,self"))).succeeded());
-    assert_eq!(machine["identity"]["hosts"].as_array().map(Vec::len), Some(2), "{}", machine["identity"]);
-    let links = machine["links"].as_array().map_or(&[][..], Vec::as_slice);
-    let [between] = links else { panic!("{} links", links.len()) };
-    assert_eq!(between["place"], "between");
-    // No network is as fast as memory.
-    assert!(seconds(&between["transfer"], 0) > 2e-6, "{between}");
-    check_link(between);
 }

@@ -11,6 +11,11 @@ impl Samples {
         self.0.extend(times.into_iter().map(|time| (time - reading).max(1) as f64));
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Median in ns; 0 if there is none.
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
