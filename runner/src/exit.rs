@@ -4,6 +4,7 @@ use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
 use phasecast_trace::TraceError;
 use phasecast_transform::graph::GraphError;
+use phasecast_transform::machine::MachineError;
 use phasecast_transform::stability::StabilityError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -17,6 +18,8 @@ pub const USAGE: u8 = 2;
 pub const REFUSED: u8 = 3;
 /// It makes no sense here: no signature pays for this program, or this machine cannot restart the images.
 pub const UNFIT: u8 = 4;
+/// What was compared differs: the machine has changed.
+pub const CHANGED: u8 = 5;
 
 /// An error of the command itself.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +33,9 @@ pub enum Refusal {
     /// It can be done, but not here; a sentence that says why and what to do instead.
     #[error("{0}")]
     Unfit(String),
+    /// What was compared differs; a sentence that says how.
+    #[error("{0}")]
+    Changed(String),
 }
 
 impl Refusal {
@@ -47,6 +53,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
                 Refusal::Usage(_) => USAGE,
                 Refusal::Input(_) => REFUSED,
                 Refusal::Unfit(_) => UNFIT,
+                Refusal::Changed(_) => CHANGED,
             };
         }
         let input = cause
@@ -56,6 +63,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .or_else(|| cause.downcast_ref::<StabilityError>().map(StabilityError::is_input))
             .or_else(|| cause.downcast_ref::<GraphError>().map(GraphError::is_input))
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input))
+            .or_else(|| cause.downcast_ref::<MachineError>().map(MachineError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

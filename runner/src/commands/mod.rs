@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 pub mod analyze;
+pub mod characterize;
 pub mod compare;
 pub mod completions;
 pub mod dump;
@@ -9,6 +10,7 @@ pub mod host;
 pub mod import;
 pub mod inspect;
 pub mod man;
+pub mod measure;
 pub mod predict;
 pub mod preflight;
 pub mod report;
@@ -40,6 +42,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Host(args) => host::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Stability(args) => stability::run(&args),
+        Command::Characterize(args) => characterize::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),
