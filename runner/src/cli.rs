@@ -11,7 +11,8 @@ macro_rules! exit_codes {
   1  the work failed (a full disk, a program that failed)
   2  the command line is wrong
   3  the input is refused (missing, damaged, foreign, of another version), or the output exists already
-  4  not here: no signature pays for this program, or this machine cannot restart the images"
+  4  not here: no signature pays for this program, or this machine cannot restart the images
+  5  the machine has changed since it was measured (characterize --against)"
     };
 }
 
@@ -89,6 +90,13 @@ pub enum Command {
     VerifyFile(commands::verify_file::VerifyFileArgs),
     #[command(hide = true)]
     Host(commands::host::HostArgs),
+    #[command(after_long_help = examples!("  phasecast characterize -n 2 -o machine.toml
+  phasecast characterize -n 4 --launcher 'srun -N 2 -n {n}' -o cluster.toml
+  phasecast characterize -n 2 --against machine.toml
+  phasecast characterize --quick --json | jq '.links[0].latency_s'"))]
+    Characterize(commands::characterize::CharacterizeArgs),
+    #[command(hide = true)]
+    Measure(commands::measure::MeasureArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]

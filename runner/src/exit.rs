@@ -3,6 +3,7 @@ use phasecast_analyzer::AnalyzeError;
 use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
 use phasecast_trace::TraceError;
+use phasecast_transform::machine::MachineError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ pub const USAGE: u8 = 2;
 pub const REFUSED: u8 = 3;
 /// It makes no sense here: no signature pays for this program, or this machine cannot restart the images.
 pub const UNFIT: u8 = 4;
+/// What was compared differs: the machine has changed.
+pub const CHANGED: u8 = 5;
 
 /// An error of the command itself.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +31,9 @@ pub enum Refusal {
     /// It can be done, but not here; a sentence that says why and what to do instead.
     #[error("{0}")]
     Unfit(String),
+    /// What was compared differs; a sentence that says how.
+    #[error("{0}")]
+    Changed(String),
 }
 
 impl Refusal {
@@ -45,6 +51,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
                 Refusal::Usage(_) => USAGE,
                 Refusal::Input(_) => REFUSED,
                 Refusal::Unfit(_) => UNFIT,
+                Refusal::Changed(_) => CHANGED,
             };
         }
         let input = cause
@@ -52,6 +59,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .map(|error| error.is_input() || is_missing(error))
             .or_else(|| cause.downcast_ref::<AnalyzeError>().map(analysis_refused))
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input))
+            .or_else(|| cause.downcast_ref::<MachineError>().map(MachineError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

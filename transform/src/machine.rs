@@ -1,5 +1,14 @@
 //! A machine as trace transformation needs it (seed 000, section 4.1): what its messages, collectives and processors
 //! cost. `phasecast characterize` measures it and writes it as TOML; a user may as well write one by hand.
+mod changes;
+mod file;
+mod ratio;
+mod text;
+
+pub use changes::{Change, changes};
+pub use file::MachineError;
+pub use ratio::{Ratio, ratio};
+
 use serde::{Deserialize, Serialize};
 
 /// Version of the TOML form of a [`Machine`].
@@ -7,6 +16,7 @@ pub const FORMAT: u32 = 1;
 
 /// What a machine's messages, collectives and processors cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// [`FORMAT`].
     pub format: u32,
@@ -14,8 +24,10 @@ pub struct Machine {
     #[serde(default)]
     pub created: u64,
     /// Where it was measured.
+    #[serde(default)]
     pub identity: Identity,
     /// Messages by where they travel; a machine of one node has [`Place::Within`] only.
+    #[serde(default)]
     pub links: Vec<Link>,
     /// Collectives.
     #[serde(default)]
@@ -25,8 +37,36 @@ pub struct Machine {
     pub kernels: Vec<Kernel>,
 }
 
+impl Machine {
+    /// A machine of which nothing is known.
+    pub fn empty() -> Machine {
+        Machine {
+            format: FORMAT,
+            created: 0,
+            identity: Identity::default(),
+            links: Vec::new(),
+            collectives: Vec::new(),
+            kernels: Vec::new(),
+        }
+    }
+
+    /// What messages cost in a place.
+    pub fn link(&self, place: Place) -> Option<&Link> {
+        self.links.iter().find(|link| link.place == place)
+    }
+
+    /// What a collective costs among so many ranks; where those were not measured, among the most below them, else the
+    /// fewest above.
+    pub fn collective(&self, name: &str, ranks: u32) -> Option<&Collective> {
+        let named = self.collectives.iter().filter(|collective| collective.name == name);
+        let (below, above): (Vec<&Collective>, Vec<&Collective>) = named.partition(|c| c.ranks <= ranks);
+        below.into_iter().max_by_key(|c| c.ranks).or_else(|| above.into_iter().min_by_key(|c| c.ranks))
+    }
+}
+
 /// Where a machine was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Identity {
     /// Host names, the first rank's first.
     pub hosts: Vec<String>,
@@ -50,30 +90,43 @@ pub enum Place {
     Between,
 }
 
-/// What a message costs on its way.
+/// What a message costs on its way. "Already" means: for longer than the transfer takes, in which the rank computed and
+/// called no procedure of MPI. The messages are contiguous bytes in memory that was used before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Link {
     /// Where it leads.
     pub place: Place,
-    /// Time of an empty message from the call of the send to the return of the waiting receive, in seconds.
+    /// Transfer of an empty message, in seconds.
     pub latency_s: f64,
-    /// Bytes per second of long messages.
+    /// Bytes per second of long messages: the slope of `transfer` at its end.
     pub bandwidth: f64,
-    /// The longest message that leaves before its receive is posted (eager), in bytes; none if no step was found.
+    /// The longest message that `MPI_Send` lets go before its receive is posted (eager), in bytes; none if no step was
+    /// found up to the longest message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eager_bytes: Option<u64>,
-    /// Share of a long nonblocking transfer that goes on while the program computes, 0 to 1.
+    /// Share of a long exchange (`MPI_Irecv`, `MPI_Isend`, computation, `MPI_Wait` for both, on both ranks at once) that
+    /// goes on while the ranks compute, 0 to 1.
     pub overlap: f64,
-    /// f(b): time in `MPI_Send` where the receive waits already.
+    /// How many times as long as one long transfer such an exchange without computation takes: 1 where the two messages
+    /// do not disturb each other, 2 where they share the bandwidth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<f64>,
+    /// f(b): time in `MPI_Send` where `MPI_Recv` waits already.
     pub send: Costs,
-    /// g(b): time in `MPI_Recv` where an eager message has arrived already; of rendezvous messages: where the sender waits.
+    /// g(b): time in `MPI_Recv` where an eager message has arrived already; of longer messages: where the sender waits in
+    /// `MPI_Send` already, so that the transfer is in it.
     pub receive: Costs,
-    /// Time in `MPI_Isend`.
+    /// Time in `MPI_Isend` where `MPI_Recv` waits already.
     pub isend: Costs,
-    /// Time in `MPI_Irecv`.
+    /// Time in `MPI_Irecv` before the message is sent.
     pub irecv: Costs,
-    /// Time in `MPI_Wait` for a receive whose message has arrived already.
+    /// Time in `MPI_Wait` for a receive that was posted before the message came, with `MPI_Send` called already.
     pub wait: Costs,
-    /// Time from the call of a send to the return of the receive that waits for it: the transfer itself.
+    /// Time in `MPI_Wait` for a send whose receiver waits in `MPI_Recv`, with the `MPI_Isend` made already.
+    #[serde(default, skip_serializing_if = "Costs::is_empty")]
+    pub wait_send: Costs,
+    /// Time from the call of `MPI_Send` to the return of the `MPI_Recv` that waits for it: half a round trip.
     pub transfer: Costs,
 }
 
@@ -84,6 +137,7 @@ pub struct Costs(pub Vec<Cost>);
 
 /// What one length costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Length in bytes.
     pub bytes: u64,
@@ -95,6 +149,11 @@ pub struct Cost {
 }
 
 impl Costs {
+    /// Whether there is no point.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The time for a length, in seconds: between points a straight line, beyond the last by the slope of its last
     /// two, before the first the first's. None if there is no point.
     pub fn seconds(&self, bytes: u64) -> Option<f64> {
@@ -111,23 +170,36 @@ impl Costs {
     }
 }
 
-/// What a collective costs among all ranks that took part, where they enter together.
+/// What a collective costs on a communicator of `ranks`, all of which enter together; rank 0 is the root.
+///
+/// Lengths are as a trace's events have them, what a rank contributes, or receives where it contributes none: the message
+/// (`MPI_Bcast`), the vector (`MPI_Reduce`, `MPI_Allreduce`, `MPI_Reduce_scatter`, `MPI_Scan`, `MPI_Exscan`), a rank's
+/// block (`MPI_Gather`, `MPI_Allgather`, `MPI_Scatter`), all that a rank sends (`MPI_Alltoall`). Vectors are of doubles,
+/// summed up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Collective {
     /// Its name: `MPI_Allreduce`.
     pub name: String,
     /// Ranks that took part.
     pub ranks: u32,
-    /// From the entry of the last to the exit of the last, by the bytes that a rank contributes.
+    /// From the entry of the last to the exit of the last.
     pub costs: Costs,
+    /// Time in the call of the root; only of collectives with a root.
+    #[serde(default, skip_serializing_if = "Costs::is_empty")]
+    pub root: Costs,
+    /// Time in the call of the other ranks, their mean; only of collectives with a root.
+    #[serde(default, skip_serializing_if = "Costs::is_empty")]
+    pub others: Costs,
 }
 
 /// A small computation that was timed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Kernel {
     /// Its name: `stream`, `stencil`, `dense`, `branchy`, `random`.
     pub name: String,
-    /// Median time of one pass with all ranks computing, in seconds.
+    /// Median time of one pass with all ranks computing at once, in seconds.
     pub seconds: f64,
     /// Half the distance between the quartiles, in seconds.
     #[serde(default)]

@@ -37,6 +37,7 @@ mod values;
 mod windows;
 mod words;
 
+pub use calls::{MOST, call};
 pub use drain::{barrier, drain, refuse};
 pub use library::{Library, LibraryError};
 pub use life::{environment, finish_library, prepare, start_library, wtime};

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 pub mod analyze;
+pub mod characterize;
 pub mod compare;
 pub mod completions;
 pub mod dump;
@@ -8,6 +9,7 @@ pub mod host;
 pub mod import;
 pub mod inspect;
 pub mod man;
+pub mod measure;
 pub mod predict;
 pub mod preflight;
 pub mod report;
@@ -35,6 +37,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Preflight(args) => preflight::run(&args),
         Command::VerifyFile(args) => verify_file::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Characterize(args) => characterize::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

@@ -1,0 +1,61 @@
+//! Time: the clock, waiting without a call of MPI, and how far the clocks of two hosts lie apart.
+use super::TAG_READY;
+use super::mpi::Mpi;
+use nix::time::{ClockId, clock_gettime};
+
+/// Messages to and fro to compare two clocks; the fastest counts.
+const EXCHANGES: usize = 12;
+
+/// CLOCK_MONOTONIC in ns.
+#[inline(always)]
+pub fn now() -> i64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists");
+    now.tv_sec() * 1_000_000_000 + now.tv_nsec()
+}
+
+/// Computes until then.
+#[inline(always)]
+pub fn compute_until(then: i64) {
+    while now() < then {
+        std::hint::spin_loop();
+    }
+}
+
+/// Computes for so long.
+#[inline(always)]
+pub fn compute(ns: u64) {
+    compute_until(now() + ns as i64);
+}
+
+/// What two readings of the clock take, which is in every time measured, in ns: the median.
+pub fn reading() -> i64 {
+    let mut all: Vec<i64> = (0..1001)
+        .map(|_| {
+            let start = now();
+            now() - start
+        })
+        .collect();
+    *all.select_nth_unstable(500).1
+}
+
+/// Rank 0's part in comparing clocks with another rank.
+pub fn lead(mpi: &Mpi, rank: u32) {
+    for _ in 0..EXCHANGES {
+        mpi.receive(&mut [], rank, TAG_READY);
+        mpi.send(&now().to_ne_bytes(), rank, TAG_READY);
+    }
+}
+
+/// The other's: what to add to its clock to have that of rank 0, in ns.
+pub fn follow(mpi: &Mpi) -> i64 {
+    let mut best = (i64::MAX, 0);
+    for _ in 0..EXCHANGES {
+        let mut theirs = [0u8; 8];
+        let start = now();
+        mpi.send(&[], 0, TAG_READY);
+        mpi.receive(&mut theirs, 0, TAG_READY);
+        let took = now() - start;
+        best = best.min((took, i64::from_ne_bytes(theirs) - (start + took / 2)));
+    }
+    best.1
+}

@@ -1,0 +1,373 @@
+//! Rank 0: rounds over all that is measured, and the machine that comes of it.
+use super::command::{Command, What};
+use super::mpi::{Comm, Mpi};
+use super::pairs::Pair;
+use super::samples::{Samples, rounded};
+use super::{Data, Effort, LONGEST, PROGRESS, clock, collectives, kernels};
+use crate::machine::{Collective, Costs, FORMAT, Identity, Kernel, Link, Machine, Place};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The length at which an exchange and its overlap are measured.
+const EXCHANGED: u64 = 1 << 20;
+/// Passes of a kernel in a round for a repetition of the longest messages.
+const PASSES: u64 = 2;
+/// So often progress is told.
+const TELL: Duration = Duration::from_millis(100);
+/// Further rounds where a disturbance has spoilt a table.
+const MORE: u32 = 3;
+
+/// Where a rank is: its host's name, and the boot that its clock counts from.
+type Host = (String, String);
+
+/// Tells rank 0 where all are. All ranks call it.
+pub fn hosts(mpi: &Mpi) -> Vec<Host> {
+    let mut own = [[0u8; 64]; 5];
+    let name = nix::unistd::gethostname().unwrap_or_default();
+    let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let put = |to: &mut [u8], text: &[u8]| {
+        let length = text.len().min(to.len());
+        to[..length].copy_from_slice(&text[..length]);
+    };
+    put(own[..4].as_flattened_mut(), name.as_encoded_bytes());
+    put(&mut own[4], boot.trim_ascii());
+    // Gathered as bytes: an array of arrays is a plain piece of memory.
+    let all = mpi.gathered(mpi.world, own.as_flattened());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
+    all.chunks_exact(320).map(|host| (text(&host[..256]), text(&host[256..]))).collect()
+}
+
+/// What has been seen of a link.
+struct Seen {
+    place: Place,
+    partner: u32,
+    eager: Option<u64>,
+    /// By length, in the order of [`Link::columns`].
+    columns: BTreeMap<u64, [Samples; 7]>,
+    exchange: Samples,
+    overlapped: Samples,
+    compute_ns: u64,
+}
+
+const SEND: usize = 0;
+const RECEIVE: usize = 1;
+const ISEND: usize = 2;
+const IRECV: usize = 3;
+const WAIT: usize = 4;
+const WAIT_SEND: usize = 5;
+const TRANSFER: usize = 6;
+
+/// Which collective among how many ranks.
+type Which = (usize, u32);
+
+struct Lead<'a> {
+    mpi: &'a Mpi,
+    comms: &'a [Comm],
+    data: &'a mut Data,
+    effort: &'a Effort,
+    reading: i64,
+    begun: Instant,
+    links: Vec<Seen>,
+    /// Ranks whose clock is another.
+    foreign: Vec<u32>,
+    collectives: BTreeMap<Which, BTreeMap<u64, [Samples; 3]>>,
+    kernels: [Samples; kernels::ALL.len()],
+    progress: Progress,
+}
+
+/// Measures everything. The others follow.
+pub fn lead(mpi: &Mpi, comms: &[Comm], data: &mut Data, folder: &Path, effort: &Effort) -> Result<Machine, String> {
+    let everyone = 1..mpi.world.size;
+    everyone.for_each(|rank| Command::new(What::Hosts).tell(mpi, rank));
+    let hosts = hosts(mpi);
+    let partner = |place, near: bool| {
+        let rank = hosts.iter().skip(1).position(|host| (host.0 == hosts[0].0) == near)? as u32 + 1;
+        let (exchange, overlapped) = (Samples::default(), Samples::default());
+        let columns = grid().into_iter().map(|bytes| (bytes, Default::default())).collect();
+        Some(Seen { place, partner: rank, eager: None, columns, exchange, overlapped, compute_ns: 0 })
+    };
+    let links = [partner(Place::Within, true), partner(Place::Between, false)].into_iter().flatten().collect();
+    let foreign = (1..mpi.world.size).filter(|&rank| hosts[rank as usize].1 != hosts[0].1).collect();
+    let collectives = comms.iter().flat_map(|comm| (0..collectives::ALL.len()).map(|which| (which, comm.size)));
+    let collectives = collectives
+        .map(|(which, ranks)| {
+            let lengths = collectives::lengths(collectives::ALL[which].0, ranks);
+            ((which, ranks), lengths.into_iter().map(|bytes| (bytes, Default::default())).collect())
+        })
+        .collect();
+    let mut lead = Lead {
+        mpi,
+        comms,
+        data,
+        effort,
+        reading: clock::reading(),
+        begun: Instant::now(),
+        links,
+        foreign,
+        collectives,
+        kernels: Default::default(),
+        progress: Progress { path: folder.join(PROGRESS), done: 0, of: 0, told: Instant::now() },
+    };
+    lead.progress.of = lead.blocks() * u64::from(effort.rounds);
+    for round in 0..effort.rounds {
+        lead.round(round);
+    }
+    let mut more = 0;
+    loop {
+        let machine = lead.machine(&hosts);
+        match machine.check() {
+            Ok(()) => return Ok(machine),
+            Err((key, what)) if more == MORE => {
+                return Err(format!(
+                    "after {} rounds {key} still {what}: something else disturbs this machine. Try again when it is quiet.",
+                    effort.rounds + more
+                ));
+            }
+            Err(_) => {
+                more += 1;
+                (0..lead.links.len()).for_each(|link| lead.link(link));
+            }
+        }
+    }
+}
+
+/// The lengths of messages, but for those around the eager limit.
+fn grid() -> Vec<u64> {
+    [0, 8, 64].into_iter().chain((8..=22).map(|power| 1 << power)).collect()
+}
+
+impl Lead<'_> {
+    fn blocks(&self) -> u64 {
+        let messages: usize = self.links.iter().map(|link| 5 * link.columns.len() + 2).sum();
+        let collectives: usize = self.collectives.values().map(BTreeMap::len).sum();
+        (messages + collectives + kernels::ALL.len()) as u64
+    }
+
+    /// Whether time is up; the first round is made all the same.
+    fn late(&self, round: u32) -> bool {
+        round > 0 && self.begun.elapsed().as_secs_f64() > self.effort.limit_s
+    }
+
+    fn round(&mut self, round: u32) {
+        for link in 0..self.links.len() {
+            if round == 0 {
+                self.step(link);
+            }
+            if self.late(round) {
+                return;
+            }
+            self.link(link);
+        }
+        for which in 0..kernels::ALL.len() {
+            if self.late(round) {
+                return;
+            }
+            self.kernel(which);
+        }
+        let all: Vec<Which> = self.collectives.keys().copied().collect();
+        for which in all {
+            if self.late(round) {
+                return;
+            }
+            self.collective(which);
+        }
+    }
+
+    fn pair(&mut self, link: usize) -> Pair<'_> {
+        Pair { mpi: self.mpi, partner: self.links[link].partner, data: self.data }
+    }
+
+    /// How often to do what takes so long, in ns.
+    fn repetitions(&self, ns: f64) -> u64 {
+        let (fewest, most) = self.effort.repetitions;
+        ((self.effort.point_s * 1e9 / ns.max(1.0)) as u64).clamp(fewest, most)
+    }
+
+    /// Finds the eager limit, and first what transfers take.
+    fn step(&mut self, link: usize) {
+        let lengths: Vec<u64> = self.links[link].columns.keys().copied().collect();
+        for bytes in lengths {
+            self.transfer(link, bytes);
+        }
+        let transfers: Vec<(u64, f64)> =
+            self.links[link].columns.iter().map(|(&bytes, of)| (bytes, of[TRANSFER].median())).collect();
+        // The next longer one's: no line is drawn over a step that is not known yet.
+        let transfer = |bytes: u64| transfers.iter().find(|of| of.0 >= bytes).map_or(0, |of| of.1 as u64);
+        let eager = self.pair(link).eager(&transfer);
+        let seen = &mut self.links[link];
+        seen.eager = eager;
+        for bytes in eager.into_iter().flat_map(|bytes| [bytes, bytes + 1]) {
+            seen.columns.entry(bytes).or_default();
+        }
+    }
+
+    fn transfer(&mut self, link: usize, bytes: u64) {
+        let warm = self.pair(link).round_trips(bytes, 2);
+        let expected = warm[1];
+        let repetitions = self.repetitions(expected as f64 + 5e3);
+        let trips = self.pair(link).round_trips(bytes, repetitions);
+        let reading = self.reading;
+        if let Some(columns) = self.links[link].columns.get_mut(&bytes) {
+            // The time of a transfer is in doubled form until here.
+            columns[TRANSFER].add(trips.into_iter().map(|trip| (trip - reading) / 2), 0);
+        }
+    }
+
+    /// One round over all lengths of a link.
+    fn link(&mut self, link: usize) {
+        let lengths: Vec<u64> = self.links[link].columns.keys().copied().collect();
+        let reading = self.reading;
+        for bytes in lengths {
+            self.transfer(link, bytes);
+            let transfer_ns = self.links[link].columns[&bytes][TRANSFER].median() as u64;
+            let repetitions = self.repetitions(5e4 + 4.0 * transfer_ns as f64);
+            let mut pair = self.pair(link);
+            let sends = pair.sends(bytes, repetitions);
+            let receives = pair.receives(bytes, repetitions, transfer_ns);
+            let (isends, wait_sends) = pair.isends(bytes, repetitions, transfer_ns);
+            let (irecvs, waits) = pair.irecvs(bytes, repetitions, transfer_ns);
+            if let Some(columns) = self.links[link].columns.get_mut(&bytes) {
+                for (column, times) in [
+                    (SEND, sends),
+                    (RECEIVE, receives),
+                    (ISEND, isends),
+                    (IRECV, irecvs),
+                    (WAIT, waits),
+                    (WAIT_SEND, wait_sends),
+                ] {
+                    columns[column].add(times, reading);
+                }
+            }
+            self.progress.more(5);
+        }
+        let transfer_ns = self.links[link].columns[&EXCHANGED][TRANSFER].median();
+        let repetitions = self.repetitions(4.0 * transfer_ns);
+        let times = self.pair(link).exchanges(EXCHANGED, repetitions, 0);
+        self.links[link].exchange.add(times, reading);
+        let compute_ns = self.links[link].exchange.median();
+        let times = self.pair(link).exchanges(EXCHANGED, repetitions, compute_ns as u64);
+        self.links[link].compute_ns = compute_ns as u64;
+        self.links[link].overlapped.add(times, reading);
+        self.progress.more(2);
+    }
+
+    fn kernel(&mut self, which: usize) {
+        let repetitions = PASSES * self.effort.repetitions.0;
+        let command = Command { which: which as u64, repetitions, ..Command::new(What::Kernel) };
+        (1..self.mpi.world.size).for_each(|rank| command.tell(self.mpi, rank));
+        let times = kernels::take_part(self.mpi, &command);
+        self.kernels[which].add(times, self.reading);
+        self.progress.more(1);
+    }
+
+    fn collective(&mut self, which: Which) {
+        let (index, ranks) = which;
+        let lengths: Vec<u64> = self.collectives[&which].keys().copied().collect();
+        for bytes in lengths {
+            let known = self.collectives[&which][&bytes][0].median();
+            // Besides the collective a repetition has a barrier and the naming of the start.
+            let repetitions = if known > 0.0 { self.repetitions(known + 1e4) } else { self.effort.repetitions.0 };
+            for &rank in self.foreign.iter().filter(|&&rank| rank < ranks) {
+                Command::new(What::Clocks).tell(self.mpi, rank);
+                clock::lead(self.mpi, rank);
+            }
+            let (which_word, comm) = (index as u64, u64::from(ranks));
+            let command =
+                Command { bytes, repetitions, which: which_word, comm, ..Command::new(What::Collective) };
+            (1..ranks).for_each(|rank| command.tell(self.mpi, rank));
+            let times = collectives::take_part(self.mpi, &command, self.comms, self.data, 0);
+            if let Some([all, root, others]) = self.collectives.get_mut(&which).and_then(|of| of.get_mut(&bytes)) {
+                all.add(times.all, self.reading);
+                root.add(times.root, self.reading);
+                others.add(times.others, self.reading);
+            }
+            self.progress.more(1);
+        }
+    }
+
+    /// What was seen as a machine.
+    fn machine(&self, hosts: &[Host]) -> Machine {
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in hosts {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(": ")?.1));
+        let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let collectives = self.collectives.iter().map(|(&(which, ranks), points)| {
+            let (_, name, rooted) = collectives::ALL[which];
+            let costs = |of: usize| Costs(points.iter().map(|(&bytes, samples)| samples[of].cost(bytes)).collect());
+            let (root, others) = if rooted { (costs(1), costs(2)) } else { Default::default() };
+            Collective { name: name.to_owned(), ranks, costs: costs(0), root, others }
+        });
+        let kernels = kernels::ALL.iter().zip(&self.kernels).map(|(kernel, samples)| {
+            let cost = samples.cost(0);
+            Kernel { name: kernel.name.to_owned(), seconds: cost.seconds, spread: cost.spread }
+        });
+        Machine {
+            format: FORMAT,
+            created,
+            identity: Identity {
+                hosts: names,
+                cpu: model.unwrap_or("unknown").trim().to_owned(),
+                cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+                mpi: self.mpi.version.clone(),
+                ranks: self.mpi.world.size,
+            },
+            links: self.links.iter().map(Seen::link).collect(),
+            collectives: collectives.collect(),
+            kernels: kernels.collect(),
+        }
+    }
+}
+
+impl Seen {
+    fn link(&self) -> Link {
+        let costs = |column: usize| Costs(self.columns.iter().map(|(&b, of)| of[column].cost(b)).collect());
+        let transfer = costs(TRANSFER);
+        let seconds = |bytes| transfer.seconds(bytes).unwrap_or(0.0);
+        let slope = (seconds(LONGEST) - seconds(LONGEST / 4)) / (LONGEST - LONGEST / 4) as f64;
+        let bandwidth = if slope > 0.0 { 1.0 / slope } else { LONGEST as f64 / seconds(LONGEST).max(1e-9) };
+        let exchange = self.exchange.median();
+        let hidden = (exchange + self.compute_ns as f64 - self.overlapped.median()) / exchange.max(1.0);
+        let times = exchange * 1e-9 / seconds(EXCHANGED).max(1e-9);
+        Link {
+            place: self.place,
+            latency_s: seconds(0),
+            bandwidth: rounded(bandwidth),
+            eager_bytes: self.eager,
+            overlap: rounded(hidden.clamp(0.0, 1.0)),
+            contention: Some(rounded(times.max(1.0))),
+            send: costs(SEND),
+            receive: costs(RECEIVE),
+            isend: costs(ISEND),
+            irecv: costs(IRECV),
+            wait: costs(WAIT),
+            wait_send: costs(WAIT_SEND),
+            transfer,
+        }
+    }
+}
+
+/// Blocks done and to do, told in a file.
+struct Progress {
+    path: PathBuf,
+    done: u64,
+    of: u64,
+    told: Instant,
+}
+
+impl Progress {
+    fn more(&mut self, blocks: u64) {
+        self.done += blocks;
+        if self.told.elapsed() > TELL {
+            self.told = Instant::now();
+            // Whoever reads it finds a line that is cut at worst.
+            let _ = fs::write(&self.path, format!("{} {}\n", self.done, self.of.max(self.done)));
+        }
+    }
+}
