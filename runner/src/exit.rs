@@ -4,6 +4,7 @@ use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
 use phasecast_trace::TraceError;
 use phasecast_transform::machine::MachineError;
+use phasecast_transform::transform::TransformError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -60,6 +61,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .or_else(|| cause.downcast_ref::<AnalyzeError>().map(analysis_refused))
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input))
             .or_else(|| cause.downcast_ref::<MachineError>().map(MachineError::is_input))
+            .or_else(|| cause.downcast_ref::<TransformError>().map(TransformError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

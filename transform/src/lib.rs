@@ -2,5 +2,7 @@
 //!
 //! * [`characterize`]: measuring a machine
 //! * [`machine`]: what a machine's processors and network cost: measured once, kept as a file
+//! * [`transform`]: from the trace of a run on one machine the trace of the run on another
 pub mod characterize;
 pub mod machine;
+pub mod transform;

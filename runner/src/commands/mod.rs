@@ -15,6 +15,7 @@ pub mod preflight;
 pub mod report;
 pub mod sign;
 pub mod stat;
+pub mod transform;
 pub mod verify;
 pub mod verify_file;
 
@@ -39,6 +40,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Host(args) => host::run(&args),
         Command::Characterize(args) => characterize::run(&args),
         Command::Measure(args) => measure::run(&args),
+        Command::Transform(args) => transform::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

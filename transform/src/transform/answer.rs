@@ -22,7 +22,7 @@ pub fn prediction(trace: &Trace, base: &machine::Machine, target: &machine::Mach
     let program = header.map_or_else(String::new, |h| {
         std::iter::once(h.program.clone()).chain(h.args.iter().cloned()).collect::<Vec<_>>().join(" ")
     });
-    let startup_s = target.launch_s.unwrap_or(0.0);
+    let startup_s = target.life.map_or(0.0, |life| life.launch_s);
     let run_s = outcome.run_s;
     let pet_s = startup_s + run_s;
     let slowest = outcome.totals.iter().max_by(|a, b| sum(&a.target).total_cmp(&sum(&b.target)));

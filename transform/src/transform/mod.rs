@@ -134,7 +134,7 @@ pub fn transform(
             nodes[1].iter().max().map_or(1, |most| most + 1)
         ));
     }
-    if target.launch_s.is_none() {
+    if target.life.is_none() {
         notes.push("the target's machine file does not say how long its launcher takes: start-up is not in the predicted time".into());
     }
     Ok(Outcome {

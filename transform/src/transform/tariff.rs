@@ -1,6 +1,6 @@
 //! What messages and collectives cost on both machines, looked up by length and remembered (seed 000, section 4.1:
 //! f(b), g(b), "extracted from traces of communication benchmarks").
-use crate::machine::{Collective, Costs, Link, Machine, Place};
+use crate::machine::{Collective, Costs, Life, Link, Machine, Place};
 use crate::transform::error::{TransformError, Words};
 use crate::transform::roles::Role;
 use phasecast_analyzer::matching::FastMap;
@@ -71,6 +71,7 @@ struct Side<'a> {
     within: Option<&'a Link>,
     between: Option<&'a Link>,
     collectives: &'a [Collective],
+    life: Option<Life>,
 }
 
 impl<'a> Side<'a> {
@@ -82,7 +83,7 @@ impl<'a> Side<'a> {
             return Err(TransformError::NoLink { which, place: Words(place) });
         }
         let (within, between) = (link(Place::Within), link(Place::Between));
-        Ok(Side { within, between, collectives: &machine.collectives })
+        Ok(Side { within, between, collectives: &machine.collectives, life: machine.life })
     }
 
     fn link(&self, place: Place) -> Option<&'a Link> {
@@ -207,11 +208,10 @@ impl<'a> Tariff<'a> {
 
     /// What starting or ending MPI costs on the base and on the target, if both machines' files say so.
     pub fn life(&self, finalize: bool) -> (Together, Together) {
-        let name = if finalize { "MPI_Finalize" } else { "MPI_Init" };
         let of = |side: &Side<'_>| {
-            let table = side.collectives.iter().find(|c| c.name == name)?;
-            let all = table.costs.seconds(0)? * NANOS;
-            Some(Together { all, root: all, others: all, spread: spread(&table.costs, 0) })
+            let life = side.life.as_ref()?;
+            let all = if finalize { life.finalize_s } else { life.init_s } * NANOS;
+            Some(Together { all, root: all, others: all, spread: 0.5 * life.spread_s * NANOS })
         };
         of(&self.base).zip(of(&self.target)).unwrap_or_default()
     }

@@ -284,12 +284,6 @@ impl Walk<'_, '_> {
         let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
         Way { base: of(self.given.nodes[0]), target: of(self.given.nodes[1]) }
     }
-
-    /// Whether the clocks of two ranks are one on the base.
-    fn one_clock(&self, a: u32, b: u32) -> bool {
-        let nodes = self.given.nodes[0];
-        nodes[a as usize] == nodes[b as usize]
-    }
 }
 
 /// Whether a call is part of the communication that ratios of speeds do not hold for.
