@@ -9,6 +9,10 @@
 /// no cost of sending: the rank was preempted, or waited for buffers.
 pub const MOST_SCALED: f64 = 10.0;
 
+/// How far the clocks of two ranks on one node may be apart, in ns: a message that seems to arrive so little before it is
+/// sent arrives as it is sent.
+pub const CLOCKS: f64 = 20_000.0;
+
 /// One thing that a call waits for, in ns on either machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constraint {
@@ -66,9 +70,9 @@ pub fn end(constraints: &[Constraint], end1: f64, ratio: f64) -> f64 {
         let observed = end1 - c.start1;
         let duration = if at == binding {
             c.carry.duration(observed, c.model1, c.model2, ratio)
-        } else if observed >= 0.0 && observed < c.model1 {
+        } else if observed < c.model1 && observed > -CLOCKS {
             // It took less than the model says, for the call had ended by then.
-            c.model2 * observed / c.model1
+            c.model2 * observed.max(0.0) / c.model1
         } else {
             c.model2
         };

@@ -3,7 +3,7 @@
 use super::{Begun, NONE, TIMER, Walk};
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
-use crate::transform::rules::{Carry, Constraint};
+use crate::transform::rules::{CLOCKS, Carry, Constraint};
 use crate::transform::tariff::Prices;
 use crate::transform::wire;
 use phasecast_analyzer::matching::{Channel, FastMap};
@@ -241,7 +241,7 @@ impl Walk<'_, '_> {
         let m = &mut self.messages.slab[message as usize];
         m.receiver = id;
         m.needs_end = exit1 >= m.over.0;
-        if exit1 < m.sent.0 {
+        if exit1 < m.sent.0 - CLOCKS {
             self.counted.early += 1;
         }
         if m.posted.1.is_nan() {
