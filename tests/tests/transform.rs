@@ -60,7 +60,8 @@ fn the_same_machine_gives_the_trace_back_and_another_takes_twice_as_long() {
         fs::write(place.path().join("a.toml"), MACHINE).expect("a machine file");
         fs::write(place.path().join("b.toml"), MACHINE.replace("seconds = 0.01", "seconds = 0.02")).expect("another");
         traced(&place, mpi, "base.trace", ["128", "300"]);
-        let words = ["--target", "a.toml", "-o", "same.trace", "--observed", "base.trace", "--prediction", "p.json", "--json"];
+        let words =
+            ["--target", "a.toml", "-o", "same.trace", "--observed", "base.trace", "--prediction", "p.json", "--json"];
         let same = json(&transform(&place, &words).succeeded());
         let (base, run_s) = (number(&same, "base_run_s"), number(&same, "run_s"));
         assert!((run_s / base - 1.0).abs() < 0.01, "{run_s} of {base}");
@@ -120,7 +121,13 @@ fn what_cannot_be_done_is_told() {
     fs::write(place.path().join("without.toml"), without).expect("another");
     traced(&place, Mpi::Mpich, "base.trace", ["64", "20"]);
     let mut command = Mpi::Mpich.launcher(1);
-    command.current_dir(place.path()).arg(phasecast_tests::phasecast()).args(["trace", "--quiet", "-o", "one.trace", "--"]);
+    command.current_dir(place.path()).arg(phasecast_tests::phasecast()).args([
+        "trace",
+        "--quiet",
+        "-o",
+        "one.trace",
+        "--",
+    ]);
     run(command.arg(place.program(Mpi::Mpich, "heat.c")).args(["64", "20"])).succeeded();
     for (words, told) in [
         (&["--target", "none.toml", "-o", "new.trace"][..], "none.toml"),

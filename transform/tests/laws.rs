@@ -69,7 +69,11 @@ fn some_machine() -> impl Strategy<Value = Machine> {
             let link = &mut machine.links[0];
             let rising = |by: f64| {
                 let mut costs = flat(by * 1e-6);
-                costs.0.push(phasecast_transform::machine::Cost { bytes: 100_000, seconds: 10.0 * by * 1e-6, spread: 0.0 });
+                costs.0.push(phasecast_transform::machine::Cost {
+                    bytes: 100_000,
+                    seconds: 10.0 * by * 1e-6,
+                    spread: 0.0,
+                });
                 costs
             };
             (link.transfer, link.wait) = (rising(send.1), rising(receive.1));

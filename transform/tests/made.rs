@@ -9,7 +9,15 @@ use std::path::Path;
 
 /// Procedures of made traces.
 pub const PROCEDURES: [&str; 9] = [
-    "MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv", "MPI_Wait", "MPI_Allreduce", "MPI_Bcast", "MPI_Sendrecv", "MPI_Ssend",
+    "MPI_Send",
+    "MPI_Recv",
+    "MPI_Isend",
+    "MPI_Irecv",
+    "MPI_Wait",
+    "MPI_Allreduce",
+    "MPI_Bcast",
+    "MPI_Sendrecv",
+    "MPI_Ssend",
 ];
 
 /// A call with its parts.

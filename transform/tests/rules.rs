@@ -25,9 +25,8 @@ fn figure_5_a_receive_is_delayed_to_the_end_of_its_send() {
     let two = vec![recv(0, 100, 4 * MS, 6 * MS), recv(0, 100, 10 * MS, 12 * MS)];
     for contention in [false, true] {
         let settings = Settings { contention, ..ratio(0.5) };
-        let (new, _) =
-            transformed(&[one.clone(), two.clone()], &machine(2e-3, 2e-3), &machine(2e-3, 1e-3), &settings)
-                .expect("a sound trace");
+        let (new, _) = transformed(&[one.clone(), two.clone()], &machine(2e-3, 2e-3), &machine(2e-3, 1e-3), &settings)
+            .expect("a sound trace");
         assert_eq!(ms(&new[0]), [(1.0, 3.0), (6.0, 8.0)]);
         assert_eq!(ms(&new[1]), [(2.0, 3.0), (5.0, 8.0)]);
     }
@@ -123,7 +122,8 @@ fn a_long_send_waits_for_its_receive() {
     assert_eq!(ms(&new[0]), [(1.0, 21.0)]);
     // The other way round the wait goes away.
     let one = vec![send(1, 1000, MS, 21 * MS)];
-    let (new, _) = transformed(&[one, both[1].clone()], &limited(Some(100)), &limited(None), &ratio(1.0)).expect("sound");
+    let (new, _) =
+        transformed(&[one, both[1].clone()], &limited(Some(100)), &limited(None), &ratio(1.0)).expect("sound");
     assert_eq!(ms(&new[0]), [(1.0, 2.0)]);
     let synchronous = |(call, parts): Made| (Call { proc: phasecast_trace::ProcId(8), ..call }, parts);
     let one = vec![synchronous(send(1, 10, MS, 21 * MS))];
@@ -144,13 +144,8 @@ fn two_long_sends_to_each_other_do_not_hang() {
 #[test]
 fn collectives_keep_their_arrival_skew() {
     let rank = |enter| vec![allreduce(8, enter * MS, 11 * MS)];
-    let (new, _) = transformed(
-        &[rank(2), rank(10)],
-        &machine(1e-3, 1e-3),
-        &machine(1e-3, 3e-3),
-        &ratio(2.0),
-    )
-    .expect("sound");
+    let (new, _) =
+        transformed(&[rank(2), rank(10)], &machine(1e-3, 1e-3), &machine(1e-3, 3e-3), &ratio(2.0)).expect("sound");
     assert_eq!(ms(&new[0]), [(4.0, 23.0)]);
     assert_eq!(ms(&new[1]), [(20.0, 23.0)]);
 }
@@ -213,7 +208,8 @@ fn threads_of_a_rank_go_their_own_ways() {
                 out.push(call, parts).expect("a call");
             }
             let ending = Ending::Finalized;
-            out.finish(Trailer { ending, calls: 0, end_units: 9 * MS, own_ns: 0, modules: Vec::new() }).expect("an end");
+            out.finish(Trailer { ending, calls: 0, end_units: 9 * MS, own_ns: 0, modules: Vec::new() })
+                .expect("an end");
         }
         writer.finish().expect("a whole trace");
         phasecast_trace::Trace::open(&path).expect("it opens")

@@ -137,7 +137,8 @@ fn words(prediction: &Prediction, outcome: &Outcome, path: &Path) -> String {
     line("ratio", format!("{:.4} +- {}, {}", ratios.whole, percent(ratios.uncertain), answer::words(ratios.from)));
     line("trace", format!("{} calls in {}", count(outcome.counted.calls), path.display()));
     if !ratios.regions.is_empty() {
-        let mut table = output::table(&["computation after", "and before", "count", "base", "target", "ratio"], &[2, 3, 4, 5]);
+        let mut table =
+            output::table(&["computation after", "and before", "count", "base", "target", "ratio"], &[2, 3, 4, 5]);
         for region in ratios.regions.iter().take(REGIONS) {
             table.add_row(vec![
                 clean(&region.after),

@@ -35,8 +35,7 @@ pub fn changes(before: &Machine, now: &Machine) -> Vec<Change> {
     let mut all = Vec::new();
     let facts = |machine: &Machine| {
         let identity = &machine.identity;
-        let places: Vec<String> =
-            machine.links.iter().map(|link| format!("{:?}", link.place).to_lowercase()).collect();
+        let places: Vec<String> = machine.links.iter().map(|link| format!("{:?}", link.place).to_lowercase()).collect();
         [
             ("cpu", identity.cpu.clone()),
             ("cores", identity.cores.to_string()),

@@ -1,7 +1,7 @@
 //! The prediction that a transformed trace stands for, with an honest interval.
 use crate::machine;
 use crate::transform::walk::Totals;
-use crate::transform::{Outcome, From};
+use crate::transform::{From, Outcome};
 use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty, VERSION};
 use phasecast_trace::{Rank, Trace};
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -56,7 +56,9 @@ pub enum TransformError {
         why: &'static str,
     },
     /// Small runs that tell nothing.
-    #[error("{a} and {b} have no computation in common: {what}. Trace the same small run of the program on both machines.")]
+    #[error(
+        "{a} and {b} have no computation in common: {what}. Trace the same small run of the program on both machines."
+    )]
     Alien {
         /// The base's small run.
         a: PathBuf,

@@ -135,7 +135,10 @@ pub fn transform(
         ));
     }
     if target.life.is_none() {
-        notes.push("the target's machine file does not say how long its launcher takes: start-up is not in the predicted time".into());
+        notes.push(
+            "the target's machine file does not say how long its launcher takes: start-up is not in the predicted time"
+                .into(),
+        );
     }
     Ok(Outcome {
         run_s: (last - first.min(last)) * 1e-9,
@@ -204,7 +207,10 @@ fn notes(trace: &Trace, survey: &survey::Survey, walked: &walk::Walked, ratios: 
     };
     say(counted.unmatched_receives, "receives have no recorded send: their messages count as there in time");
     say(survey.unmatched_sends, "sends have no recorded receive: they count as not waited for");
-    say(counted.early, "messages were received before they were sent by the clocks of the base run: on the target they are not");
+    say(
+        counted.early,
+        "messages were received before they were sent by the clocks of the base run: on the target they are not",
+    );
     say(counted.given_up, "waits that tables or requests suggested were given up, as the run would have stood still");
     say(counted.gone, "collectives miss ranks whose recording breaks off: the others do not wait for those");
     say(counted.wild_probes, "probes for any message keep the time they took on the base");
@@ -212,7 +218,10 @@ fn notes(trace: &Trace, survey: &survey::Survey, walked: &walk::Walked, ratios: 
     say(survey.io, "I/O calls keep the time they took on the base");
     say(survey.pauses, "pauses of the recording count as computation");
     if !walked.missing.is_empty() {
-        notes.push(format!("a machine file has no costs of {}: they are taken from its messages", walked.missing.join(", ")));
+        notes.push(format!(
+            "a machine file has no costs of {}: they are taken from its messages",
+            walked.missing.join(", ")
+        ));
     }
     let unmatched = survey.balanced.iter().filter(|balanced| !**balanced).count();
     if unmatched > 0 {

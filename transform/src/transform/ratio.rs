@@ -121,12 +121,7 @@ impl Ratios {
     ///
     /// # Errors
     /// If the small runs cannot be read, or have nothing in common.
-    pub fn runs(
-        small: [&Trace; 2],
-        trace: &Trace,
-        big: &Survey,
-        threads: usize,
-    ) -> Result<Ratios, TransformError> {
+    pub fn runs(small: [&Trace; 2], trace: &Trace, big: &Survey, threads: usize) -> Result<Ratios, TransformError> {
         if small[0].size() != small[1].size() {
             return Err(TransformError::Ranks {
                 a: small[0].path().to_owned(),

@@ -7,7 +7,9 @@
 
 /// How many times the model cost of a send its time scales with the ratio of costs (S2 = f2/f1 S1). What is beyond it is
 /// no cost of sending: the rank was preempted, or waited for buffers.
-pub const MOST_SCALED: f64 = 10.0;
+pub const MOST_SCALED: f64 = 3.0;
+/// Costs of sending below this, in ns, do not scale: what such a send takes longer is a cold cache, not the network.
+pub const LEAST_SCALED: f64 = 1000.0;
 
 /// How far the clocks of two ranks on one node may be apart, in ns: a message that seems to arrive so little before it is
 /// sent arrives as it is sent.
@@ -44,15 +46,25 @@ impl Carry {
     pub fn duration(self, observed: f64, model1: f64, model2: f64, ratio: f64) -> f64 {
         let observed = observed.max(0.0);
         let most = match self {
-            Carry::Scale => MOST_SCALED * model1,
-            Carry::Add => model1,
+            Carry::Scale if model1 >= LEAST_SCALED => MOST_SCALED * model1,
+            _ => model1,
         };
-        if model1 <= 0.0 {
-            return model2 + ratio * observed;
+        if observed < most {
+            return match self {
+                Carry::Scale if model1 >= LEAST_SCALED => model2 * observed / model1,
+                _ => less(observed, model1, model2),
+            };
         }
-        let explained = observed.min(most);
-        model2 * explained / model1 + ratio * (observed - explained)
+        let explained = if model1 > 0.0 { model2 * most / model1 } else { model2 };
+        explained + ratio * (observed - most)
     }
+}
+
+/// What is left of a duration of `model2` on the target where the base took less than `model1`: less by the same share or
+/// by the same time, whichever leaves more.
+#[inline]
+fn less(observed: f64, model1: f64, model2: f64) -> f64 {
+    (model2 * observed / model1).max(model2 - (model1 - observed))
 }
 
 /// When a call that ended at `end1` on the base ends on the target.
@@ -72,7 +84,7 @@ pub fn end(constraints: &[Constraint], end1: f64, ratio: f64) -> f64 {
             c.carry.duration(observed, c.model1, c.model2, ratio)
         } else if observed < c.model1 && observed > -CLOCKS {
             // It took less than the model says, for the call had ended by then.
-            c.model2 * observed.max(0.0) / c.model1
+            less(observed.max(0.0), c.model1, c.model2)
         } else {
             c.model2
         };
@@ -92,10 +104,13 @@ mod tests {
 
     #[test]
     fn sends_scale_with_their_costs() {
-        assert_eq!(Carry::Scale.duration(2.0, 2.0, 1.0, 0.5), 1.0);
-        assert_eq!(Carry::Scale.duration(3.0, 2.0, 1.0, 0.5), 1.5);
-        // 100 with a cost of 2: 20 scale as sending, 80 as computation.
-        assert_eq!(Carry::Scale.duration(100.0, 2.0, 1.0, 0.25), 10.0 + 20.0);
+        assert_eq!(Carry::Scale.duration(2e6, 2e6, 1e6, 0.5), 1e6);
+        assert_eq!(Carry::Scale.duration(3e6, 2e6, 1e6, 0.5), 1.5e6);
+        assert_eq!(Carry::Scale.duration(1e6, 2e6, 1e6, 0.5), 0.5e6);
+        // 106 with a cost of 2: 6 scale as sending, 100 as computation.
+        assert_eq!(Carry::Scale.duration(106e6, 2e6, 1e6, 0.25), 3e6 + 25e6);
+        // A cost that a cold cache multiplies is no measure of the network.
+        assert_eq!(Carry::Scale.duration(500.0, 100.0, 10_000.0, 1.0), 10_400.0);
     }
 
     #[test]
@@ -103,6 +118,7 @@ mod tests {
         assert_eq!(Carry::Add.duration(2.0, 2.0, 1.0, 0.5), 1.0);
         assert_eq!(Carry::Add.duration(6.0, 2.0, 1.0, 0.5), 1.0 + 2.0);
         assert_eq!(Carry::Add.duration(1.0, 2.0, 1.0, 0.5), 0.5);
+        assert_eq!(Carry::Add.duration(1.0, 2.0, 10.0, 0.5), 9.0);
         assert_eq!(Carry::Add.duration(3.0, 0.0, 1.0, 2.0), 7.0);
     }
 

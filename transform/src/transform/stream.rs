@@ -258,4 +258,35 @@ impl Threads {
             self.at += 1;
         }
     }
+
+    /// Looks ahead for a thread that was not met before.
+    ///
+    /// # Errors
+    /// If the rank's file is damaged.
+    pub fn look(
+        &mut self,
+        known: impl Fn(u16) -> bool,
+        mut more: impl FnMut() -> Filled,
+    ) -> Result<Option<u16>, TraceError> {
+        loop {
+            let Some((next, its)) = self.block.get(self.at) else {
+                if self.ended {
+                    return Ok(None);
+                }
+                self.block = more()?;
+                self.at = 0;
+                self.ended = self.block.calls.is_empty();
+                continue;
+            };
+            if !known(next.thread) {
+                return Ok(Some(next.thread));
+            }
+            if self.kept >= MOST_KEPT {
+                return Ok(None);
+            }
+            self.passed.entry(next.thread).or_default().push_back((*next, its.to_vec()));
+            self.kept += 1;
+            self.at += 1;
+        }
+    }
 }

@@ -29,6 +29,8 @@ pub struct Survey {
     pub pauses: u64,
     /// Whether all ranks called `MPI_Init` once, and `MPI_Finalize`.
     pub life: [bool; 2],
+    /// The highest number of a thread of each rank.
+    pub threads: Vec<u16>,
 }
 
 #[derive(Default)]
@@ -41,13 +43,20 @@ struct Counts {
     io: u64,
     pauses: u64,
     life: [u64; 2],
+    threads: u16,
 }
 
 /// Makes the first pass; call sites are collected if asked for.
 ///
 /// # Errors
 /// If a rank's file is missing or damaged.
-pub fn survey(trace: &Trace, roles: &[Role], threads: usize, sites: bool, stage: &Stage<'_>) -> Result<Survey, TransformError> {
+pub fn survey(
+    trace: &Trace,
+    roles: &[Role],
+    threads: usize,
+    sites: bool,
+    stage: &Stage<'_>,
+) -> Result<Survey, TransformError> {
     for rank in trace.ranks().filter(|rank| trace.header(*rank).is_none()) {
         let reason = trace.cut_reason(rank).unwrap_or_default();
         return Err(TransformError::Missing { path: trace.path().to_owned(), rank: rank.0, reason });
@@ -59,6 +68,7 @@ pub fn survey(trace: &Trace, roles: &[Role], threads: usize, sites: bool, stage:
         let mut calls = 0u64;
         while let Some(item) = reader.next_call()? {
             calls += 1;
+            counts.threads = counts.threads.max(item.call.thread);
             if calls.is_multiple_of(1 << 14) {
                 done.fetch_add(1 << 14, Ordering::Relaxed);
             }
@@ -109,6 +119,7 @@ fn merge(trace: &Trace, counts: &[Counts]) -> Survey {
         survey.io += own.io;
         survey.pauses += own.pauses;
     }
+    survey.threads = counts.iter().map(|c| c.threads).collect();
     survey.life = [0, 1].map(|which| counts.iter().all(|c| c.life[which] == 1));
     survey.sites = counts.iter().map(|c| c.sites.iter().copied().collect()).collect();
     survey
@@ -137,8 +148,7 @@ impl Sites {
                 ordered.entry((module.to_owned(), offset, procedure)).or_default().push((rank as u32, proc, site));
             }
         }
-        let mut sites =
-            Sites { numbers: (0..trace.size()).map(|_| FastMap::default()).collect(), names: Vec::new() };
+        let mut sites = Sites { numbers: (0..trace.size()).map(|_| FastMap::default()).collect(), names: Vec::new() };
         for ((module, offset, procedure), uses) in ordered {
             let number = sites.names.len() as u32;
             sites.names.push((procedure, format!("{module}+{offset:#x}")));

@@ -101,12 +101,8 @@ fn cell(predicted: &[f32], observed: &[f32]) -> Option<Cell> {
     let sum = |of: &[f32]| of.iter().map(|ns| f64::from(*ns)).sum::<f64>() * 1e-9;
     let (predicted_s, observed_s) = (sum(predicted), sum(observed));
     // A call of no length says nothing of a ratio.
-    let both: Vec<f64> = predicted
-        .iter()
-        .zip(observed)
-        .filter(|(_, o)| **o > 0.0)
-        .map(|(p, o)| f64::from(*p) / f64::from(*o))
-        .collect();
+    let both: Vec<f64> =
+        predicted.iter().zip(observed).filter(|(_, o)| **o > 0.0).map(|(p, o)| f64::from(*p) / f64::from(*o)).collect();
     if both.is_empty() {
         return None;
     }

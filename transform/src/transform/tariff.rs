@@ -177,7 +177,8 @@ impl<'a> Tariff<'a> {
         let key = bytes << 2 | u64::from(way.base == Place::Between) << 1 | u64::from(way.target == Place::Between);
         let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 55) as usize & (REMEMBERED - 1);
         if self.remembered[at].0 != key {
-            let prices = Prices { base: self.base.price(bytes, way.base), target: self.target.price(bytes, way.target) };
+            let prices =
+                Prices { base: self.base.price(bytes, way.base), target: self.target.price(bytes, way.target) };
             self.remembered[at] = (key, prices);
         }
         &self.remembered[at].1

@@ -111,8 +111,14 @@ fn write(path: &Path, ranks: u32, calls: u64) -> Res<u64> {
             let bytes = if round % 16 == 0 { 65_536 } else { 1024 };
             out.push(&call(0, Class::Post, from as i32, bytes, Flags::RECV_POST, at, at + 80), &[])?;
             out.push(&call(1, Class::Send, to as i32, bytes, Flags::NONBLOCKING, at + 200, at + 900), &[])?;
-            let part =
-                Part { kind: PartKind::Recv, flags: Flags::default(), peer: from as i32, tag: 1, bytes, comm: CommId(0) };
+            let part = Part {
+                kind: PartKind::Recv,
+                flags: Flags::default(),
+                peer: from as i32,
+                tag: 1,
+                bytes,
+                comm: CommId(0),
+            };
             let arrives = 1000 + round * 50_000 + 10_000 + (round * 31) % 2000;
             out.push(&call(2, Class::Complete, PEER_NONE, bytes, Flags::default(), arrives, arrives + 400), &[part])?;
             written += 3;

@@ -38,12 +38,8 @@ impl Walk<'_, '_> {
                 let prices = *self.tariff.prices(call.bytes, self.way(rank, to));
                 self.own(id, Carry::Scale, |price| if nonblocking { price.isend } else { price.send }, &prices);
                 let channel = Channel { source: rank, destination: to, comm: call.comm.0, tag: call.tag };
-                let sending = Sending {
-                    nonblocking,
-                    combined: receives,
-                    buffered: role.buffered,
-                    synchronous: role.synchronous,
-                };
+                let sending =
+                    Sending { nonblocking, combined: receives, buffered: role.buffered, synchronous: role.synchronous };
                 self.send(id, channel, sending, &prices, output)?;
             }
             Class::Post if call.flags.has(Flags::RECV_POST) => {
@@ -129,14 +125,7 @@ impl Walk<'_, '_> {
     }
 
     /// A receive is posted: a message beyond the eager limit may leave.
-    fn post(
-        &mut self,
-        id: u32,
-        peer: i32,
-        tag: i32,
-        comm: u32,
-        output: &mut Output<'_>,
-    ) -> Result<(), TransformError> {
+    fn post(&mut self, id: u32, peer: i32, tag: i32, comm: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
         if peer < 0 || tag < 0 || peer == PEER_ANY {
             return Ok(());
         }

@@ -80,11 +80,8 @@ impl Walk<'_, '_> {
         let role = &self.given.roles[usize::from(proc)];
         let Some(state) = self.comms.get(comm as usize) else { return Ok(()) };
         let (one, other) = self.tariff.collective(proc, role, state.members, bytes);
-        let waits = if root < 0 && matches!(role.waits, Waits::ForRoot | Waits::IfRoot) {
-            Waits::ForAll
-        } else {
-            role.waits
-        };
+        let waits =
+            if root < 0 && matches!(role.waits, Waits::ForRoot | Waits::IfRoot) { Waits::ForAll } else { role.waits };
         self.lanes[id as usize].spread += other.spread;
         self.arrive(id, comm as usize, waits, root == rank as i32, one, other, nonblocking, output)
     }
@@ -103,7 +100,13 @@ impl Walk<'_, '_> {
         output: &mut Output<'_>,
     ) -> Result<(), TransformError> {
         let of = |t: &Together| match waits {
-            Waits::ForRoot | Waits::IfRoot => if is_root { t.root } else { t.others },
+            Waits::ForRoot | Waits::IfRoot => {
+                if is_root {
+                    t.root
+                } else {
+                    t.others
+                }
+            }
             Waits::ForAll | Waits::ForLower => t.all,
         };
         let costs = (of(&one), of(&other));

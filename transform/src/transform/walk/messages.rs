@@ -99,9 +99,8 @@ impl Messages {
 
     fn sweep(&mut self) {
         if self.queues.len() > self.sweep_at {
-            let idle = |q: &Queue| {
-                q.sent.is_empty() && q.posts.is_empty() && q.receivers.is_empty() && q.probers.is_empty()
-            };
+            let idle =
+                |q: &Queue| q.sent.is_empty() && q.posts.is_empty() && q.receivers.is_empty() && q.probers.is_empty();
             self.queues.retain(|_, q| !idle(q));
             self.sweep_at = (2 * self.queues.len()).max(1 << 16);
         }
@@ -121,9 +120,8 @@ impl Walk<'_, '_> {
         let lane = &self.lanes[id as usize];
         let sent = (lane.call.enter.0 as f64, lane.enter2);
         let exit1 = lane.call.exit.0 as f64;
-        let meets = |price: &crate::transform::tariff::Price| {
-            !sending.buffered && (price.rendezvous || sending.synchronous)
-        };
+        let meets =
+            |price: &crate::transform::tariff::Price| !sending.buffered && (price.rendezvous || sending.synchronous);
         let rendezvous = (meets(&prices.base), meets(&prices.target));
         let over = if sending.combined {
             (exit1.min(sent.0 + prices.base.send), sent.1 + prices.target.send)
@@ -209,12 +207,7 @@ impl Walk<'_, '_> {
     }
 
     /// A call receives the next message of a channel.
-    pub(super) fn receive(
-        &mut self,
-        id: u32,
-        channel: Channel,
-        output: &mut Output<'_>,
-    ) -> Result<(), TransformError> {
+    pub(super) fn receive(&mut self, id: u32, channel: Channel, output: &mut Output<'_>) -> Result<(), TransformError> {
         let short = !self.given.survey.short.is_empty()
             && self.given.survey.short.contains(&(channel.source, channel.destination));
         let gone = self.ended[channel.source as usize];
@@ -396,11 +389,8 @@ impl Walk<'_, '_> {
             ((m.prices.base.send + longer.0, m.prices.target.send + longer.1), Carry::Scale)
         };
         let start = |met: bool, at: f64| if met { at } else { f64::NEG_INFINITY };
-        let (start1, start2) = if m.later {
-            m.started
-        } else {
-            (start(m.rendezvous.0, m.posted.0), start(m.rendezvous.1, m.posted.1))
-        };
+        let (start1, start2) =
+            if m.later { m.started } else { (start(m.rendezvous.0, m.posted.0), start(m.rendezvous.1, m.posted.1)) };
         lane.constraints.push(Constraint { start1, model1: model.0, start2, model2: model.1, carry });
     }
 
@@ -435,8 +425,7 @@ impl Walk<'_, '_> {
             self.counted.wild_probes += 1;
             return Ok(());
         }
-        let channel =
-            Channel { source: call.peer as u32, destination: lane.rank, comm: call.comm.0, tag: call.tag };
+        let channel = Channel { source: call.peer as u32, destination: lane.rank, comm: call.comm.0, tag: call.tag };
         let gone = self.ended[channel.source as usize];
         let queue = self.messages.queues.entry(channel).or_default();
         match queue.sent.front() {

@@ -22,7 +22,7 @@ use crate::transform::survey::Survey;
 use crate::transform::tariff::{Tariff, Way};
 use crate::transform::wire::Wire;
 use collectives::CommState;
-use lane::{Lane, Kind, Last, State};
+use lane::{Kind, Lane, Last, State};
 use messages::Messages;
 use phasecast_trace::{Class, Nanos, Trace};
 use std::cmp::Reverse;
@@ -245,13 +245,8 @@ impl Walk<'_, '_> {
         let lane = &mut self.lanes[id as usize];
         let rank = lane.rank as usize;
         let (enter1, exit1) = (lane.call.enter.0 as f64, lane.call.exit.0 as f64);
-        let own = Constraint {
-            start1: enter1,
-            model1: lane.own1,
-            start2: lane.enter2,
-            model2: lane.own2,
-            carry: lane.carry,
-        };
+        let own =
+            Constraint { start1: enter1, model1: lane.own1, start2: lane.enter2, model2: lane.own2, carry: lane.carry };
         lane.constraints.push(own);
         let end = rules::end(&lane.constraints, exit1, lane.ratio).max(lane.floor).max(lane.enter2);
         lane.constraints.clear();

@@ -11,6 +11,11 @@ impl Walk<'_, '_> {
         for id in far {
             self.fetch(id, output)?;
         }
+        for rank in 0..self.ended.len() {
+            if !self.ended[rank] && self.given.survey.threads[rank] > 0 {
+                self.look(rank, output)?;
+            }
+        }
         if !self.heap.is_empty() {
             return Ok(true);
         }
@@ -38,6 +43,18 @@ impl Walk<'_, '_> {
             who.push(format!("{} more", waiting.len() - who.len()));
         }
         Err(TransformError::Circle { path: self.given.trace.path().to_owned(), who: who.join(", ") })
+    }
+
+    /// Looks for threads of a rank that have not been met: one of them may do what another waits for.
+    fn look(&mut self, rank: usize, output: &mut Output<'_>) -> Result<(), TransformError> {
+        loop {
+            let (lanes, of_rank, supply) = (&self.lanes, &self.of_rank[rank], &mut self.supply);
+            let known = |thread| of_rank.iter().any(|&lane| lanes[lane as usize].thread == thread);
+            match self.threads[rank].look(known, || supply(rank))? {
+                Some(thread) => self.meet(rank as u32, thread, output)?,
+                None => return Ok(()),
+            }
+        }
     }
 
     fn in_state(&self, state: State) -> impl Iterator<Item = u32> {
