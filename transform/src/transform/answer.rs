@@ -1,7 +1,7 @@
 //! The prediction that a transformed trace stands for, with an honest interval.
 use crate::machine;
 use crate::transform::walk::Totals;
-use crate::transform::{From, Outcome};
+use crate::transform::{Origin, Outcome};
 use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty, VERSION};
 use phasecast_trace::{Rank, Trace};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -104,10 +104,10 @@ fn side(machine: &machine::Machine) -> Machine {
 }
 
 /// Where K comes from, in words.
-pub fn words(from: From) -> &'static str {
+pub fn words(from: Origin) -> &'static str {
     match from {
-        From::Given => "given",
-        From::Kernels => "from the kernels of both machine files",
-        From::Runs => "from the small runs on both machines",
+        Origin::Given => "given",
+        Origin::Kernels => "from the kernels of both machine files",
+        Origin::Runs => "from the small runs on both machines",
     }
 }

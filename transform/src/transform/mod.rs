@@ -22,7 +22,7 @@ pub mod wire;
 
 pub use error::TransformError;
 pub use phasecast_analyzer::parallel::Progress;
-pub use ratio::{From, Ratios, Region};
+pub use ratio::{Origin, Ratios, Region};
 pub use table::{Row, observed};
 pub use walk::{Counted, Totals};
 

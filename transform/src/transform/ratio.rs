@@ -25,7 +25,7 @@ const LEAST_COUNT: u64 = 3;
 /// Where K comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum From {
+pub enum Origin {
     /// The user gave it.
     Given,
     /// Kernels that were timed on both machines.
@@ -55,7 +55,7 @@ pub struct Region {
 #[derive(Debug)]
 pub struct Ratios {
     /// Where it is from.
-    pub from: From,
+    pub from: Origin,
     /// For all code that has no ratio of its own.
     pub whole: f64,
     /// What `whole` may be off, as a share of it: half the width of a 95 % interval.
@@ -76,13 +76,13 @@ impl Ratios {
     /// If it is not above 0.
     pub fn given(ratio: f64) -> Result<Ratios, TransformError> {
         if ratio > 0.0 && ratio.is_finite() {
-            Ok(Ratios::whole(From::Given, ratio, 0.0))
+            Ok(Ratios::whole(Origin::Given, ratio, 0.0))
         } else {
             Err(TransformError::BadRatio(ratio))
         }
     }
 
-    fn whole(from: From, whole: f64, uncertain: f64) -> Ratios {
+    fn whole(from: Origin, whole: f64, uncertain: f64) -> Ratios {
         Ratios {
             from,
             whole,
@@ -114,7 +114,7 @@ impl Ratios {
         let scatter = 1.96 * found.factor.ln() / count.sqrt();
         let uncertain = measured.max(scatter).max(0.01);
         let same = found.k.ln().abs() <= uncertain;
-        Ok(Ratios::whole(From::Kernels, if same { 1.0 } else { found.k }, uncertain))
+        Ok(Ratios::whole(Origin::Kernels, if same { 1.0 } else { found.k }, uncertain))
     }
 
     /// From a smaller run on both machines, for the run `trace`.
@@ -155,7 +155,7 @@ impl Ratios {
                 what: broken.unwrap_or_else(|| "there is no time between their calls".into()),
             });
         }
-        let mut ratios = Ratios::whole(From::Runs, target / base, gaps.uncertain());
+        let mut ratios = Ratios::whole(Origin::Runs, target / base, gaps.uncertain());
         ratios.note = broken;
         let numbered = Sites::new(trace, big);
         ratios.add_regions(&gaps, &sites, &numbered);

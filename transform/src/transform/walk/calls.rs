@@ -56,7 +56,7 @@ impl Walk<'_, '_> {
                 self.collective(id, call.comm.0, -1, 0, call.flags.has(Flags::NONBLOCKING), output)?;
             }
             Class::Setup if role.life => self.life(id, output)?,
-            Class::Probe if role.probe => self.probe(id, output)?,
+            Class::Probe if role.probe => self.probe(id),
             _ => {}
         }
         if !self.lanes[id as usize].parts.is_empty() {
@@ -151,7 +151,7 @@ impl Walk<'_, '_> {
             match self.begun[rank].pop_front() {
                 None => break,
                 Some(Begun::Send(message)) => self.wait_for_send(id, message, output)?,
-                Some(Begun::Collective(part)) => self.wait_for_collective(id, part, output)?,
+                Some(Begun::Collective(part)) => self.wait_for_collective(id, part),
             }
         }
         Ok(())

@@ -147,18 +147,13 @@ impl Walk<'_, '_> {
         if nonblocking {
             self.remember(rank as usize, Begun::Collective(part));
         } else {
-            self.wait_for_collective(id, part, output)?;
+            self.wait_for_collective(id, part);
         }
         self.told(state, number, output)
     }
 
     /// A call waits for its rank's part in a collective.
-    pub(super) fn wait_for_collective(
-        &mut self,
-        id: u32,
-        part: Part,
-        _output: &mut Output<'_>,
-    ) -> Result<(), TransformError> {
+    pub(super) fn wait_for_collective(&mut self, id: u32, part: Part) {
         match self.instance(&part).map(|instance| ready(instance, &part)) {
             None => {}
             Some(true) => self.settle_collective(id, &part),
@@ -169,7 +164,6 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        Ok(())
     }
 
     fn instance(&mut self, part: &Part) -> Option<&mut Instance> {

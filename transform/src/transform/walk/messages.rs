@@ -1,18 +1,15 @@
 //! Messages under way: matched first in, first out within a channel, transferred alone or sharing a link, received not
 //! before they were sent: `T_R_end = max(T_R_begin + R2, T_S_end)` (seed 000, section 4.2.2).
-use super::{Begun, NONE, TIMER, Walk};
+mod transfers;
+
+use super::{Begun, NONE, Walk};
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::rules::{CLOCKS, Carry, Constraint};
 use crate::transform::tariff::Prices;
-use crate::transform::wire;
 use phasecast_analyzer::matching::{Channel, FastMap};
 use phasecast_trace::model::{PEER_ANY, TAG_ANY};
-use std::cmp::Reverse;
 use std::collections::VecDeque;
-
-/// Transfers of less work than this, in ns, are not worth sharing.
-const SHORT: f64 = 1000.0;
 
 /// How a message is sent.
 #[derive(Clone, Copy, Debug)]
@@ -254,157 +251,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn ends(&self, side: usize, m: &Message) -> (u32, u32) {
-        let node = |rank: u32| self.given.nodes[side][rank as usize];
-        wire::ends(node(m.source), node(m.destination))
-    }
-
-    fn start_base(&mut self, message: u32, at: f64) {
-        let m = self.messages.slab[message as usize];
-        let (ends, work) = (self.ends(0, &m), m.prices.base.work);
-        let shares = self.given.contention.is_some() && work >= SHORT && self.wires[0].shares(ends);
-        if shares {
-            let slab = &mut self.messages.slab;
-            self.wires[0].advance(at, |id, end| done_on_base(slab, id, end));
-            self.wires[0].start(message, ends, work);
-        }
-        let m = &mut self.messages.slab[message as usize];
-        m.started.0 = at;
-        (m.sharing, m.done) = if shares { (true, f64::NAN) } else { (false, at + work) };
-    }
-
-    fn start_target(&mut self, message: u32, at: f64) {
-        let m = self.messages.slab[message as usize];
-        let (ends, work) = (self.ends(1, &m), m.prices.target.work);
-        let shares = self.given.contention.is_some() && work >= SHORT && self.wires[1].shares(ends);
-        let m = &mut self.messages.slab[message as usize];
-        m.started.1 = at;
-        if !shares {
-            m.arrives = at + m.prices.target.transfer;
-            return;
-        }
-        m.references += 1;
-        let done = &mut self.messages.done;
-        self.wires[1].advance(at, |id, end| done.push((id, end)));
-        self.wires[1].start(message, ends, work);
-        self.set_timer();
-    }
-
-    fn set_timer(&mut self) {
-        let done = self.messages.done.first().map(|(_, end)| *end);
-        if let Some(end) = done.or_else(|| self.wires[1].next_end()) {
-            self.messages.timer = end.to_bits();
-            self.heap.push(Reverse((end.to_bits(), TIMER)));
-        }
-    }
-
-    /// The next transfer ends on the target.
-    pub(super) fn timer(&mut self, time: f64, output: &mut Output<'_>) -> Result<(), TransformError> {
-        if time.to_bits() != self.messages.timer {
-            return Ok(());
-        }
-        self.messages.timer = 0;
-        let mut done = std::mem::take(&mut self.messages.done);
-        self.wires[1].advance(time, |id, end| done.push((id, end)));
-        for (message, end) in done {
-            let m = &mut self.messages.slab[message as usize];
-            m.arrives = end + (m.prices.target.transfer - m.prices.target.work);
-            self.check(message, output)?;
-            self.let_go(message);
-        }
-        self.set_timer();
-        Ok(())
-    }
-
-    /// The call that sent a message is over.
-    pub(super) fn sent(&mut self, message: u32, end: f64, output: &mut Output<'_>) -> Result<(), TransformError> {
-        self.messages.slab[message as usize].over.1 = end;
-        self.check(message, output)?;
-        self.let_go(message);
-        Ok(())
-    }
-
-    /// A call waits for a message that was sent before.
-    pub(super) fn wait_for_send(
-        &mut self,
-        id: u32,
-        message: u32,
-        output: &mut Output<'_>,
-    ) -> Result<(), TransformError> {
-        let m = &mut self.messages.slab[message as usize];
-        if self.ended[m.destination as usize] && m.posted.1.is_nan() {
-            self.let_go(message);
-            return Ok(());
-        }
-        (m.sender, m.later) = (id, true);
-        let prices = m.prices;
-        self.own(id, Carry::Add, |price| price.wait_send, &prices);
-        self.lanes[id as usize].need += 1;
-        self.check(message, output)
-    }
-
-    /// Tells those who wait for a message what is known of it by now.
-    fn check(&mut self, message: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
-        let m = self.messages.slab[message as usize];
-        if m.arrives.is_nan() {
-            return Ok(());
-        }
-        if m.sender != NONE && !m.posted.1.is_nan() {
-            self.messages.slab[message as usize].sender = NONE;
-            self.send_is_over(message, m.sender);
-            self.let_go(message);
-            self.met(m.sender, output)?;
-        }
-        let m = self.messages.slab[message as usize];
-        if m.receiver != NONE && (!m.needs_end || !m.over.1.is_nan()) {
-            self.messages.slab[message as usize].receiver = NONE;
-            self.arrived(message, m.receiver);
-            self.let_go(message);
-            self.met(m.receiver, output)?;
-        }
-        Ok(())
-    }
-
-    /// What the transfer took on base and target.
-    fn transfers(&self, message: u32) -> (f64, f64) {
-        let m = &self.messages.slab[message as usize];
-        let done = if m.sharing { self.wires[0].end_of(message).unwrap_or(m.done) } else { m.done };
-        let base = done - m.started.0 + (m.prices.base.transfer - m.prices.base.work);
-        (base, m.arrives - m.started.1)
-    }
-
-    fn send_is_over(&mut self, message: u32, id: u32) {
-        let transfers = self.transfers(message);
-        let m = &self.messages.slab[message as usize];
-        let lane = &mut self.lanes[id as usize];
-        let exit1 = lane.call.exit.0 as f64;
-        // A send that had ended before its receive was posted did not wait for it, whatever the tables say.
-        if m.posted.0.max(m.sent.0) > exit1 && m.rendezvous.0 {
-            return;
-        }
-        let longer = (transfers.0 - m.prices.base.transfer, transfers.1 - m.prices.target.transfer);
-        let (model, carry) = if m.later {
-            (transfers, Carry::Add)
-        } else {
-            ((m.prices.base.send + longer.0, m.prices.target.send + longer.1), Carry::Scale)
-        };
-        let start = |met: bool, at: f64| if met { at } else { f64::NEG_INFINITY };
-        let (start1, start2) =
-            if m.later { m.started } else { (start(m.rendezvous.0, m.posted.0), start(m.rendezvous.1, m.posted.1)) };
-        lane.constraints.push(Constraint { start1, model1: model.0, start2, model2: model.1, carry });
-    }
-
-    fn arrived(&mut self, message: u32, id: u32) {
-        let (model1, model2) = self.transfers(message);
-        let m = &self.messages.slab[message as usize];
-        let lane = &mut self.lanes[id as usize];
-        let (start1, start2) = m.started;
-        lane.constraints.push(Constraint { start1, model1, start2, model2, carry: Carry::Add });
-        if m.needs_end {
-            lane.floor = lane.floor.max(m.over.1);
-        }
-    }
-
     /// One less who asks for a message.
     pub(super) fn let_go(&mut self, message: u32) {
         let m = &mut self.messages.slab[message as usize];
@@ -418,12 +264,12 @@ impl Walk<'_, '_> {
     }
 
     /// A probe waits for a message that it does not receive.
-    pub(super) fn probe(&mut self, id: u32, _output: &mut Output<'_>) -> Result<(), TransformError> {
+    pub(super) fn probe(&mut self, id: u32) {
         let lane = &self.lanes[id as usize];
         let call = lane.call;
         if call.peer < 0 || call.tag < 0 || call.peer == PEER_ANY || call.tag == TAG_ANY {
             self.counted.wild_probes += 1;
-            return Ok(());
+            return;
         }
         let channel = Channel { source: call.peer as u32, destination: lane.rank, comm: call.comm.0, tag: call.tag };
         let gone = self.ended[channel.source as usize];
@@ -436,7 +282,6 @@ impl Walk<'_, '_> {
                 self.lanes[id as usize].need += 1;
             }
         }
-        Ok(())
     }
 
     /// The probe of a lane has found this message: its head, which travels as an empty one does.
@@ -492,11 +337,5 @@ impl Walk<'_, '_> {
     /// What a lane waits for, in words.
     pub(super) fn channel_of(&self, id: u32) -> Option<Channel> {
         self.messages.queues.iter().find(|(_, q)| q.receivers.contains(&id)).map(|(channel, _)| *channel)
-    }
-}
-
-fn done_on_base(slab: &mut [Message], id: u32, end: f64) {
-    if let Some(m) = slab.get_mut(id as usize) {
-        (m.done, m.sharing) = (end, false);
     }
 }
