@@ -14,7 +14,7 @@ struct Active {
 }
 
 /// All transfers of a machine.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Wire {
     active: Vec<Active>,
     /// Transfers at each end: of a node's memory, of what leaves it, of what comes in.
@@ -67,9 +67,19 @@ impl Wire {
         self.first().map(|(_, end)| end)
     }
 
-    /// When this transfer ends, if nothing changes before.
+    /// When this transfer ends, if no other starts before.
     pub fn end_of(&self, id: u32) -> Option<f64> {
-        self.active.iter().find(|a| a.id == id).map(|a| self.now + a.left / a.pace)
+        self.active.iter().find(|a| a.id == id)?;
+        let mut ahead = self.clone();
+        let mut found = None;
+        while let Some(end) = ahead.next_end().filter(|_| found.is_none()) {
+            ahead.advance(end, |done, at| {
+                if done == id {
+                    found = Some(at);
+                }
+            });
+        }
+        found
     }
 
     /// The transfer goes on, but nobody will ask for it any more.
@@ -142,6 +152,7 @@ mod tests {
         wire.start(0, ends(0, 0), 10.0);
         assert_eq!(run(&mut wire, 5.0), []);
         wire.start(1, ends(0, 0), 10.0);
+        assert_eq!((wire.end_of(0), wire.end_of(1)), (Some(15.0), Some(20.0)));
         // 5 are left of the first: at half the pace until 15; the second then has 5 left, alone.
         assert_eq!(run(&mut wire, 100.0), [(0, 15.0), (1, 20.0)]);
     }

@@ -151,8 +151,9 @@ impl Walk<'_, '_> {
             ((m.prices.base.send + longer.0, m.prices.target.send + longer.1), Carry::Scale)
         };
         let start = |met: bool, at: f64| if met { at } else { f64::NEG_INFINITY };
-        let (start1, start2) =
-            if m.later { m.started } else { (start(m.rendezvous.0, m.posted.0), start(m.rendezvous.1, m.posted.1)) };
+        // Where it does not wait for its receive, it does not wait for the transfer either.
+        let since = if m.later { m.started } else { m.posted };
+        let (start1, start2) = (start(m.rendezvous.0, since.0), start(m.rendezvous.1, since.1));
         lane.constraints.push(Constraint { start1, model1: model.0, start2, model2: model.1, carry });
     }
 
