@@ -69,7 +69,13 @@ impl Wire {
 
     /// When this transfer ends, if no other starts before.
     pub fn end_of(&self, id: u32) -> Option<f64> {
-        self.active.iter().find(|a| a.id == id)?;
+        let own = self.active.iter().find(|a| a.id == id)?;
+        if self.active.iter().all(|a| a.ends == own.ends) {
+            // Each of the others slows it down for as long as both are under way.
+            let burden = self.burden[usize::from(own.ends.0 != own.ends.1)];
+            let others = self.active.iter().filter(|a| !std::ptr::eq(*a, own));
+            return Some(self.now + own.left + burden * others.map(|a| a.left.min(own.left)).sum::<f64>());
+        }
         let mut ahead = self.clone();
         let mut found = None;
         while let Some(end) = ahead.next_end().filter(|_| found.is_none()) {
