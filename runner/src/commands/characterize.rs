@@ -234,9 +234,8 @@ fn summary(machine: &Machine) -> String {
         table.add_row(row);
     }
     let _ = writeln!(text, "\n{table}");
-    let pass = |kernel: &phasecast_transform::machine::Kernel| {
-        format!("{} {}", clean(&kernel.name), seconds(kernel.seconds))
-    };
+    let pass =
+        |kernel: &phasecast_transform::machine::Kernel| format!("{} {}", clean(&kernel.name), seconds(kernel.seconds));
     let kernels: Vec<String> = machine.kernels.iter().map(pass).collect();
     let _ = writeln!(text, "\nkernels: {}", kernels.join(", "));
     text

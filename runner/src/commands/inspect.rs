@@ -10,6 +10,7 @@ use phasecast_trace::container::{self, Container};
 use phasecast_trace::frame::{self, Frame, HEAD, Kind};
 use phasecast_trace::model::{RankHeader, Trailer};
 use phasecast_trace::tail;
+use phasecast_transform::machine::Machine;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Print what a file is: kind, version, head, and its pieces with sizes and checksums
 ///
-/// Takes a trace, one rank's file of it, phases, a signature or a prediction. A damaged file is shown as far as it can
+/// Takes a trace, one rank's file of it, phases, a signature, a prediction or a machine file. A damaged file is shown as far as it can
 /// be read; the exit code is then 3.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
@@ -97,6 +98,9 @@ fn inspect(path: &Path) -> Result<Findings> {
     } else if content.first() == Some(&b'{') {
         let prediction = Prediction::parse(path, &content)?;
         Ok(prediction_file(&prediction, content.len()))
+    } else if path.extension().is_some_and(|extension| extension == "toml") {
+        let machine = Machine::parse(path, &content)?;
+        Ok(machine_file(&machine, content.len()))
     } else {
         let what = if content.is_empty() { "it is empty" } else { "it starts like none of them" };
         let text = format!(
@@ -360,6 +364,26 @@ fn prediction_file(prediction: &Prediction, bytes: usize) -> Findings {
     let mut found = empty("prediction", Some(u64::from(prediction.version)), bytes);
     if let Ok(Value::Object(fields)) = serde_json::to_value(prediction) {
         found.head.extend(fields.into_iter().filter(|(key, _)| key != "version").map(brief));
+    }
+    found
+}
+
+fn machine_file(machine: &Machine, bytes: usize) -> Findings {
+    let mut found = empty("machine", Some(u64::from(machine.format)), bytes);
+    let mut say = |fields: Value| {
+        if let Value::Object(fields) = fields {
+            found.head.extend(fields.into_iter().filter(|(_, value)| !value.is_object()).map(brief));
+        }
+    };
+    say(serde_json::to_value(&machine.identity).unwrap_or_default());
+    say(json!({ "created": machine.created, "collectives": machine.collectives.len() }));
+    for link in &machine.links {
+        let place = serde_json::to_value(link.place).unwrap_or_default();
+        let what = format!("{}, {}/s", output::seconds(link.latency_s), output::bytes(link.bandwidth as u64));
+        say(json!({ format!("messages {}", place.as_str().unwrap_or_default()): what }));
+    }
+    for kernel in &machine.kernels {
+        say(json!({ format!("kernel {}", kernel.name): output::seconds(kernel.seconds) }));
     }
     found
 }

@@ -19,9 +19,9 @@ pub const ALL: [(Operation, &str, bool); 11] = [
     (Operation::Exscan, "MPI_Exscan", false),
 ];
 /// Calls before those that count.
-const WARM: usize = 2;
-/// So long after all were asked to start, at the least, they do, in ns.
-const LEAD_NS: i64 = 3_000;
+const WARM: usize = 4;
+/// So long after all were asked to start, at the least, they do, in ns: until then they compute.
+const LEAD_NS: i64 = 20_000;
 
 /// Times of one collective in ns.
 #[derive(Clone, Debug, Default)]
@@ -72,14 +72,15 @@ pub fn take_part(mpi: &Mpi, command: &Command, comms: &[Comm], data: &mut Data, 
     let call = Call::new(operation, command.bytes as usize, ranks);
     let count = WARM + command.repetitions as usize;
     let mut stamps = Vec::with_capacity(2 * count);
-    let mut lead_ns = LEAD_NS;
+    // How long the others take to hear of the start, at most: of the warm calls the fastest says, others were woken up.
+    let mut heard_ns = i64::MAX;
     for i in 0..count {
         let before = now();
         mpi.barrier(comm);
+        let lead_ns = if i < WARM { LEAD_NS } else { LEAD_NS.max(2 * heard_ns) };
         let start = mpi.shared(comm, now() + offset_ns + lead_ns);
         if i < WARM {
-            // The others hear of the start no later than rank 0 could tell them twice.
-            lead_ns = lead_ns.max(2 * (now() - before));
+            heard_ns = heard_ns.min(now() - before);
         }
         compute_until(start - offset_ns);
         let enter = now();

@@ -82,8 +82,7 @@ fn stencil() -> Box<dyn FnMut() -> f64> {
         for _ in 0..SWEEPS {
             for row in 1..GRID - 1 {
                 let at = row * GRID;
-                let (above, here, below) =
-                    (&old[at - GRID..at], &old[at..at + GRID], &old[at + GRID..at + 2 * GRID]);
+                let (above, here, below) = (&old[at - GRID..at], &old[at..at + GRID], &old[at + GRID..at + 2 * GRID]);
                 let out = &mut new[at..at + GRID];
                 for column in 1..GRID - 1 {
                     out[column] = 0.25 * (above[column] + below[column] + here[column - 1] + here[column + 1]);
@@ -183,7 +182,8 @@ mod tests {
         for i in (1..100).rev() {
             next.swap(i, numbers.next() as usize % i);
         }
-        let visited: std::collections::BTreeSet<usize> = std::iter::successors(Some(0), |&at| Some(next[at])).take(100).collect();
+        let visited: std::collections::BTreeSet<usize> =
+            std::iter::successors(Some(0), |&at| Some(next[at])).take(100).collect();
         assert_eq!(visited.len(), 100);
     }
 }

@@ -17,7 +17,7 @@ const PASSES: u64 = 2;
 /// So often progress is told.
 const TELL: Duration = Duration::from_millis(100);
 /// Further rounds where a disturbance has spoilt a table.
-const MORE: u32 = 3;
+const MORE: u32 = 8;
 
 /// Where a rank is: its host's name, and the boot that its clock counts from.
 type Host = (String, String);
@@ -267,15 +267,14 @@ impl Lead<'_> {
         let lengths: Vec<u64> = self.collectives[&which].keys().copied().collect();
         for bytes in lengths {
             let known = self.collectives[&which][&bytes][0].median();
-            // Besides the collective a repetition has a barrier and the naming of the start.
-            let repetitions = if known > 0.0 { self.repetitions(known + 1e4) } else { self.effort.repetitions.0 };
+            // Besides the collective a repetition has a barrier, the naming of the start and the time until then.
+            let repetitions = if known > 0.0 { self.repetitions(2.0 * known + 3e4) } else { self.effort.repetitions.0 };
             for &rank in self.foreign.iter().filter(|&&rank| rank < ranks) {
                 Command::new(What::Clocks).tell(self.mpi, rank);
                 clock::lead(self.mpi, rank);
             }
             let (which_word, comm) = (index as u64, u64::from(ranks));
-            let command =
-                Command { bytes, repetitions, which: which_word, comm, ..Command::new(What::Collective) };
+            let command = Command { bytes, repetitions, which: which_word, comm, ..Command::new(What::Collective) };
             (1..ranks).for_each(|rank| command.tell(self.mpi, rank));
             let times = collectives::take_part(self.mpi, &command, self.comms, self.data, 0);
             if let Some([all, root, others]) = self.collectives.get_mut(&which).and_then(|of| of.get_mut(&bytes)) {
@@ -314,7 +313,8 @@ impl Lead<'_> {
             identity: Identity {
                 hosts: names,
                 cpu: model.unwrap_or("unknown").trim().to_owned(),
-                cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+                // Not those that the launcher has bound this rank to.
+                cores: cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32,
                 mpi: self.mpi.version.clone(),
                 ranks: self.mpi.world.size,
             },

@@ -162,10 +162,7 @@ impl Mpi {
     pub fn gathered<T: Copy + Default>(&self, comm: Comm, own: &[T]) -> Vec<T> {
         let mut all = vec![T::default(); own.len() * comm.size as usize];
         let bytes = size_of_val(own);
-        call!(
-            self,
-            MPI_Gather(own.as_ptr(), bytes, self.byte, all.as_mut_ptr(), bytes, self.byte, 0, comm.handle)
-        );
+        call!(self, MPI_Gather(own.as_ptr(), bytes, self.byte, all.as_mut_ptr(), bytes, self.byte, 0, comm.handle));
         all
     }
 

@@ -226,7 +226,7 @@ fn check_time(seconds: f64, key: &str) -> Checked {
     if seconds < 0.0 {
         return wrong(key.to_owned(), &format!("is negative ({seconds:e})"));
     }
-    if !(seconds <= MAX_SECONDS) {
+    if seconds.is_nan() || seconds > MAX_SECONDS {
         return wrong(key.to_owned(), &format!("is {seconds:e}, which is no time in seconds up to {MAX_SECONDS:e}"));
     }
     Ok(())
