@@ -57,7 +57,7 @@ pub fn survey(
     sites: bool,
     stage: &Stage<'_>,
 ) -> Result<Survey, TransformError> {
-    for rank in trace.ranks().filter(|rank| trace.header(*rank).is_none()) {
+    if let Some(rank) = trace.ranks().find(|rank| trace.header(*rank).is_none()) {
         let reason = trace.cut_reason(rank).unwrap_or_default();
         return Err(TransformError::Missing { path: trace.path().to_owned(), rank: rank.0, reason });
     }
@@ -135,10 +135,13 @@ pub struct Sites {
     pub names: Vec<(String, String)>,
 }
 
+/// Where a call stands: module, offset, procedure.
+type Place = (String, u64, String);
+
 impl Sites {
     /// Numbers the sites that a survey found.
     pub fn new(trace: &Trace, survey: &Survey) -> Sites {
-        let mut ordered: BTreeMap<(String, u64, String), Vec<(u32, u16, u64)>> = BTreeMap::new();
+        let mut ordered: BTreeMap<Place, Vec<(u32, u16, u64)>> = BTreeMap::new();
         for (rank, sites) in survey.sites.iter().enumerate() {
             for &(proc, site) in sites {
                 let name = trace.site(Rank(rank as u32), site);

@@ -143,8 +143,8 @@ pub fn walk<'a>(
     walk.run(output, progress)?;
     let ratio = given.ratios.whole;
     let mut ends = Vec::with_capacity(ranks);
-    for rank in 0..ranks {
-        let (last, end1) = (walk.last[rank], spans[rank].1.0 as f64);
+    for (rank, span) in spans.iter().enumerate() {
+        let (last, end1) = (walk.last[rank], span.1.0 as f64);
         let rest = (end1 - last.base).max(0.0);
         let latest = walk.of_rank[rank].iter().map(|&lane| walk.lanes[lane as usize].last.now).fold(0.0, f64::max);
         ends.push((last.now + ratio * rest).max(latest));
