@@ -255,7 +255,9 @@ impl Setting<'_> {
                 let prediction: Value = serde_json::from_str(&text)?;
                 let number = |key: &str| prediction[key].as_f64().ok_or(format!("no {key}"));
                 let pet = number("pet_s")?;
-                (row.aet.push(aet), row.pet.push(pet), row.base.push(number("base_run_s")?));
+                row.aet.push(aet);
+                row.pet.push(pet);
+                row.base.push(number("base_run_s")?);
                 let at = |n: usize| prediction["run_interval_s"][n].as_f64().unwrap_or(f64::NAN);
                 row.inside += usize::from(at(0) <= aet && aet <= at(1));
                 let ratio = number("ratio")?;
