@@ -105,6 +105,11 @@ pub enum Command {
     Characterize(commands::characterize::CharacterizeArgs),
     #[command(hide = true)]
     Measure(commands::measure::MeasureArgs),
+    #[command(after_long_help = examples!("  phasecast transform cg.trace --base here.toml --target there.toml -o there.trace
+  phasecast transform cg.trace --base here.toml --target there.toml -o there.trace --ratio 1.7 --prediction there.json
+  phasecast transform big.trace --base here.toml --target there.toml -o there.trace --ratios-from here/small.trace there/small.trace
+  phasecast transform cg.trace --base here.toml --target there.toml -o predicted.trace --observed seen.trace"))]
+    Transform(commands::transform::TransformArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]

@@ -6,6 +6,7 @@ use phasecast_trace::TraceError;
 use phasecast_transform::graph::GraphError;
 use phasecast_transform::machine::MachineError;
 use phasecast_transform::stability::StabilityError;
+use phasecast_transform::transform::TransformError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -64,6 +65,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .or_else(|| cause.downcast_ref::<GraphError>().map(GraphError::is_input))
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input))
             .or_else(|| cause.downcast_ref::<MachineError>().map(MachineError::is_input))
+            .or_else(|| cause.downcast_ref::<TransformError>().map(TransformError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

@@ -74,33 +74,43 @@ pub fn imported_clock() -> ClockStart {
     ClockStart { tsc: false, shift: 0, units: 0, monotonic_ns: 0, realtime_ns: 0, later: (1 << 30, 1 << 30) }
 }
 
+/// The most threads of a rank whose chunks are being filled at the same time: a bound on memory.
+const MAX_OPEN: usize = 64;
+
 /// Writes one rank's file.
 pub struct RankWriter {
     path: PathBuf,
     out: BufWriter<File>,
+    /// The threads that were written to, the current one last.
+    lanes: Vec<Lane>,
+    /// Where the threads stand that are not in `lanes` any more: thread, its next chunk, its last exit.
+    closed: Vec<(u16, u32, u64)>,
+    calls: u64,
+}
+
+/// The chunk of one thread that is being filled.
+struct Lane {
     encoder: Encoder,
     buffer: Vec<u8>,
     used: usize,
     thread: u16,
     sequence: u32,
     base: u64,
-    calls: u64,
+}
+
+impl Lane {
+    fn new(thread: u16, sequence: u32, base: u64) -> Lane {
+        let mut encoder = Encoder::default();
+        encoder.begin(base);
+        Lane { encoder, buffer: vec![0; CAPACITY], used: 0, thread, sequence, base }
+    }
 }
 
 impl RankWriter {
     fn create(path: PathBuf, header: &RankHeader) -> Result<RankWriter, TraceError> {
         let file = File::create(&path).map_err(TraceError::io(&path, "create"))?;
-        let mut writer = RankWriter {
-            path,
-            out: BufWriter::new(file),
-            encoder: Encoder::default(),
-            buffer: vec![0; CAPACITY],
-            used: 0,
-            thread: 0,
-            sequence: 0,
-            base: 0,
-            calls: 0,
-        };
+        let out = BufWriter::new(file);
+        let mut writer = RankWriter { path, out, lanes: vec![Lane::new(0, 0, 0)], closed: Vec::new(), calls: 0 };
         writer.put(&Frame::new(Kind::Header).with_payload(&codec::to_bytes(header), Some(LEVEL)))?;
         Ok(writer)
     }
@@ -126,18 +136,19 @@ impl RankWriter {
         let mut rest = parts;
         let mut call = *call;
         loop {
-            let room = self.buffer.len() - self.used;
-            if !self.encoder.fits(rest.len().min(MOST_PARTS), room) {
+            let lane = self.lane();
+            if !lane.encoder.fits(rest.len().min(MOST_PARTS), lane.buffer.len() - lane.used) {
                 self.flush()?;
             }
-            if self.encoder.items() == 0 {
-                self.base = self.encoder.last();
+            let lane = self.lane();
+            if lane.encoder.items() == 0 {
+                lane.base = lane.encoder.last();
             }
             let (now, later) = rest.split_at(rest.len().min(MOST_PARTS));
             let shape = Shape::call(&call, call.comm.0);
-            self.used = self.encoder.call(&mut self.buffer, self.used, &shape, call.enter.0, call.exit.0);
+            lane.used = lane.encoder.call(&mut lane.buffer, lane.used, &shape, call.enter.0, call.exit.0);
             for part in now {
-                self.used = self.encoder.part(&mut self.buffer, self.used, &Shape::part(part, part.comm.0));
+                lane.used = lane.encoder.part(&mut lane.buffer, lane.used, &Shape::part(part, part.comm.0));
             }
             if later.is_empty() {
                 self.calls += 1;
@@ -149,35 +160,72 @@ impl RankWriter {
         }
     }
 
+    /// The chunk that calls go to.
+    #[inline]
+    fn lane(&mut self) -> &mut Lane {
+        self.lanes.last_mut().expect("there is a lane from the start")
+    }
+
     /// What is pushed from now on are the calls of the rank's next thread, whose times start anew.
     ///
     /// # Errors
     /// If the file cannot be written, or there are more than 65536 threads.
     pub fn next_thread(&mut self) -> Result<(), TraceError> {
-        if self.encoder.items() > 0 {
-            self.flush()?;
-        }
+        self.flush()?;
         let full = || TraceError::Import { path: self.path.clone(), what: "a rank has more than 65536 threads".into() };
-        self.thread = self.thread.checked_add(1).ok_or_else(full)?;
-        self.sequence = 0;
-        self.base = 0;
-        self.encoder.begin(0);
+        let thread = self.lanes.last().map_or(0, |lane| lane.thread).checked_add(1).ok_or_else(full)?;
+        let lane = self.lane();
+        (lane.thread, lane.sequence, lane.base) = (thread, 0, 0);
+        lane.encoder.begin(0);
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), TraceError> {
-        let mut frame = Frame::new(Kind::Calls);
-        frame.thread = self.thread;
-        frame.sequence = self.sequence;
-        frame.items = self.encoder.items();
-        frame.base = self.base;
-        let bytes = frame.with_payload(&self.buffer[..self.used], Some(LEVEL));
-        self.put(&bytes)?;
-        self.sequence += 1;
-        self.used = 0;
-        self.base = self.encoder.last();
-        self.encoder.begin(self.base);
+    /// What is pushed from now on are calls of this thread, which may come in turns with those of others.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    #[inline]
+    pub fn thread(&mut self, thread: u16) -> Result<(), TraceError> {
+        if self.lane().thread == thread { Ok(()) } else { self.switch(thread) }
+    }
+
+    #[cold]
+    fn switch(&mut self, thread: u16) -> Result<(), TraceError> {
+        if let Some(at) = self.lanes.iter().position(|lane| lane.thread == thread) {
+            let lane = self.lanes.remove(at);
+            self.lanes.push(lane);
+            return Ok(());
+        }
+        if self.lanes.len() >= MAX_OPEN {
+            self.lanes.rotate_left(1);
+            self.flush()?;
+            if let Some(lane) = self.lanes.pop() {
+                self.closed.push((lane.thread, lane.sequence, lane.encoder.last()));
+            }
+        }
+        let before = self.closed.iter().position(|closed| closed.0 == thread).map(|at| self.closed.swap_remove(at));
+        let (_, sequence, base) = before.unwrap_or((thread, 0, 0));
+        self.lanes.push(Lane::new(thread, sequence, base));
         Ok(())
+    }
+
+    /// Writes the current chunk, if there is anything in it.
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let lane = self.lanes.last_mut().expect("there is a lane from the start");
+        if lane.encoder.items() == 0 {
+            return Ok(());
+        }
+        let mut frame = Frame::new(Kind::Calls);
+        frame.thread = lane.thread;
+        frame.sequence = lane.sequence;
+        frame.items = lane.encoder.items();
+        frame.base = lane.base;
+        let bytes = frame.with_payload(&lane.buffer[..lane.used], Some(LEVEL));
+        lane.sequence += 1;
+        lane.used = 0;
+        lane.base = lane.encoder.last();
+        lane.encoder.begin(lane.base);
+        self.put(&bytes)
     }
 
     /// Writes what is left and the end record. `trailer.calls` is set to the number of calls pushed.
@@ -185,8 +233,9 @@ impl RankWriter {
     /// # Errors
     /// If the file cannot be written.
     pub fn finish(mut self, mut trailer: Trailer) -> Result<(), TraceError> {
-        if self.encoder.items() > 0 {
+        while !self.lanes.is_empty() {
             self.flush()?;
+            self.lanes.pop();
         }
         trailer.calls = self.calls;
         self.put(&Frame::new(Kind::Trailer).with_payload(&codec::to_bytes(&trailer), Some(LEVEL)))?;
@@ -194,9 +243,9 @@ impl RankWriter {
         self.out.get_ref().sync_all().map_err(TraceError::io(&self.path, "sync"))
     }
 
-    /// The exit of the last call.
+    /// The exit of the current thread's last call.
     pub fn last(&self) -> Nanos {
-        Nanos(self.encoder.last())
+        Nanos(self.lanes.last().map_or(0, |lane| lane.encoder.last()))
     }
 }
 

@@ -4,7 +4,9 @@
 //! * [`machine`]: what a machine's processors and network cost: measured once, kept as a file
 //! * [`graph`]: the execution graph of a trace
 //! * [`stability`]: whether a program does the same when its time is perturbed
+//! * [`transform`]: from the trace of a run on one machine the trace of the run on another
 pub mod characterize;
 pub mod graph;
 pub mod machine;
 pub mod stability;
+pub mod transform;

@@ -26,6 +26,9 @@ pub struct Machine {
     /// Where it was measured.
     #[serde(default)]
     pub identity: Identity,
+    /// Starting and ending a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<Life>,
     /// Messages by where they travel; a machine of one node has [`Place::Within`] only.
     #[serde(default)]
     pub links: Vec<Link>,
@@ -44,6 +47,7 @@ impl Machine {
             format: FORMAT,
             created: 0,
             identity: Identity::default(),
+            life: None,
             links: Vec::new(),
             collectives: Vec::new(),
             kernels: Vec::new(),
@@ -78,6 +82,21 @@ pub struct Identity {
     pub mpi: String,
     /// Ranks that took part.
     pub ranks: u32,
+}
+
+/// What it takes to start and to end a run, in seconds: medians over some launches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Life {
+    /// From the launch to the start of the processes, and from their end to that of the launcher.
+    pub launch_s: f64,
+    /// In `MPI_Init`.
+    pub init_s: f64,
+    /// In `MPI_Finalize`.
+    pub finalize_s: f64,
+    /// Half the distance between the quartiles of the whole.
+    #[serde(default)]
+    pub spread_s: f64,
 }
 
 /// Where the two ends of a message are.

@@ -1,6 +1,6 @@
 //! Machine files: what is written is read back, whatever is read never panics, and what is wrong is said with its place.
 use phasecast_transform::machine::{
-    Collective, Cost, Costs, FORMAT, Identity, Kernel, Link, Machine, MachineError, Place, changes, ratio,
+    Collective, Cost, Costs, FORMAT, Identity, Kernel, Life, Link, Machine, MachineError, Place, changes, ratio,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -60,11 +60,18 @@ fn machine() -> impl Strategy<Value = Machine> {
     let collectives = prop::collection::btree_map((".{1,8}", 2..64u32), (costs(1), costs(0), costs(0)), 0..4);
     let kernels = prop::collection::btree_map(".{1,8}", (1e-6..1.0, times()), 0..4);
     let links = (prop::option::of(link(Place::Within)), prop::option::of(link(Place::Between)));
-    (identity(), 0..1u64 << 40, links, collectives, kernels).prop_map(
-        |(identity, created, (within, between), collectives, kernels)| Machine {
+    let life = (0.0..10.0, 0.0..10.0, 0.0..10.0, 0.0..10.0).prop_map(|(launch_s, init_s, finalize_s, spread_s)| Life {
+        launch_s,
+        init_s,
+        finalize_s,
+        spread_s,
+    });
+    (identity(), 0..1u64 << 40, prop::option::of(life), links, collectives, kernels).prop_map(
+        |(identity, created, life, (within, between), collectives, kernels)| Machine {
             format: FORMAT,
             created,
             identity,
+            life,
             links: within.into_iter().chain(between).collect(),
             collectives: collectives
                 .into_iter()

@@ -6,12 +6,13 @@ use crate::shell::{self, Done, Failure};
 pub const HELP: &str = "\
 Measure the tracer, the analyzer, predictions, or the split process and its images
 
-Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed> [ARGUMENTS]
+Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform> [ARGUMENTS]
 
   tracer      ns and bytes per event, and the slow-down of real programs under Open MPI and MPICH
   analyzer    events per second, memory, and linearity on made traces
   predict     error, interval and cost of live predictions, for programs given as NAME:RANKS:BASE[:TARGET]
   checkpoint  the split process: what it adds to calls, system calls and programs; saving, restoring, restarts
+  transform   trace transformation: calls per second on made traces (speed), error against the truth (error)
   truespeed   restarted phases of programs bound by their memory against native and split runs
 
 What follows is handed to the benchmark program.";
@@ -23,7 +24,7 @@ pub fn run(args: &[String]) -> Done {
         Some("analyzer") => {
             command.args(["run", "--release", "-p", "phasecast-analyzer", "--example", "bench_analyzer", "--"]);
         }
-        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed")) => {
+        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed" | "transform")) => {
             setup::run(&[])?;
             shell::step(shell::cargo().args(["build", "--release"]))?;
             command.args(["run", "--release", "-p", "phasecast-tests", "--bin", &format!("bench-{name}"), "--"]);

@@ -7,8 +7,9 @@ use crate::output::{self, clean, note, seconds};
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use phasecast_transform::characterize::{PROGRESS, RESULT};
-use phasecast_transform::machine::{Change, Machine, Place, changes, ratio};
+use phasecast_trace::Nanos;
+use phasecast_transform::characterize::{LIFE, PROGRESS, RESULT};
+use phasecast_transform::machine::{Change, Life, Machine, Place, changes, ratio};
 use serde_json::json;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// A measurement in which nothing is finished for so long is ended.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// So many launches tell what starting and ending a run takes.
+const LAUNCHES: usize = 7;
 /// How often progress is looked at.
 const POLL: Duration = Duration::from_millis(20);
 /// Lengths of messages and of collectives in the summary.
@@ -113,6 +116,7 @@ fn measure(args: &CharacterizeArgs) -> Result<Machine> {
     let launcher = Launcher::find(args.launcher.as_deref(), args.ranks, &command)?;
     let scratch = scratch_folder()?;
     let folder = std::path::absolute(scratch.path())?;
+    let life = life(&launcher, &command, &folder, args)?;
     let mut words: Vec<OsString> =
         vec![command.into(), "measure".into(), folder.clone().into(), args.ranks.to_string().into()];
     if args.quick {
@@ -156,7 +160,40 @@ fn measure(args: &CharacterizeArgs) -> Result<Machine> {
             folder.display()
         );
     }
-    Ok(Machine::read(&result)?)
+    let machine = Machine::read(&result)?;
+    Ok(Machine { life: Some(life), ..machine })
+}
+
+/// What it takes to start and to end a run: some launches of ranks that do nothing else.
+fn life(launcher: &Launcher, command: &Path, folder: &Path, args: &CharacterizeArgs) -> Result<Life> {
+    let words: Vec<OsString> =
+        vec![command.into(), "measure".into(), folder.into(), args.ranks.to_string().into(), "--life".into()];
+    let (mut launches, mut inits, mut ends, mut wholes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..if args.quick { 3 } else { LAUNCHES } {
+        let mut launch = launcher.start(&words)?;
+        let begun = Nanos(launch.started_ns());
+        let (status, ended) = launch.wait()?;
+        let text = fs::read_to_string(folder.join(LIFE)).unwrap_or_default();
+        let times: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [init, end, process] = times[..] else {
+            bail!("starting and ending MPI under `{launcher}` failed ({status}): {}", launch.said());
+        };
+        let wall = Nanos(ended).since(begun).seconds();
+        launches.push((wall - process).max(0.0));
+        inits.push(init);
+        ends.push(end);
+        wholes.push(wall);
+    }
+    let quartile = |times: &mut Vec<f64>, at: f64| {
+        times.sort_by(f64::total_cmp);
+        times[((times.len() - 1) as f64 * at).round() as usize]
+    };
+    Ok(Life {
+        launch_s: quartile(&mut launches, 0.5),
+        init_s: quartile(&mut inits, 0.5),
+        finalize_s: quartile(&mut ends, 0.5),
+        spread_s: 0.5 * (quartile(&mut wholes, 0.75) - quartile(&mut wholes, 0.25)),
+    })
 }
 
 /// Blocks done and to do.

@@ -14,10 +14,20 @@ pub struct MeasureArgs {
     /// Fewer repetitions
     #[arg(long)]
     quick: bool,
+    /// Only start and end MPI
+    #[arg(long)]
+    life: bool,
 }
 
 /// Runs it and ends the process.
 pub fn run(args: &MeasureArgs) -> Result<()> {
+    if args.life {
+        if let Err(reason) = characterize::live(&args.folder) {
+            eprintln!("phasecast host: {reason}");
+            std::process::exit(1);
+        }
+        return Ok(());
+    }
     let effort = if args.quick { Effort::QUICK } else { Effort::FULL };
     if let Err(reason) = characterize::run(&args.folder, args.ranks, &effort) {
         // `characterize` tells the user what is said so.

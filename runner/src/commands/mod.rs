@@ -18,6 +18,7 @@ pub mod sign;
 pub mod stability;
 mod stability_report;
 pub mod stat;
+pub mod transform;
 pub mod verify;
 pub mod verify_file;
 
@@ -44,6 +45,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Stability(args) => stability::run(&args),
         Command::Characterize(args) => characterize::run(&args),
         Command::Measure(args) => measure::run(&args),
+        Command::Transform(args) => transform::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

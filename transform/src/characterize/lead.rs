@@ -324,6 +324,7 @@ impl Lead<'_> {
                 mpi: self.mpi.version.clone(),
                 ranks: self.mpi.world.size,
             },
+            life: None,
             links: self.links.iter().map(Seen::link).collect(),
             collectives: collectives.collect(),
             kernels: kernels.collect(),

@@ -16,7 +16,7 @@ mod samples;
 use command::{Command, What};
 use mpi::Mpi;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Tag of the messages that are measured.
 const TAG_DATA: i32 = 1;
@@ -35,6 +35,8 @@ const AWAKE_NS: i64 = 2_000_000;
 
 /// What rank 0 leaves in the folder when it is done: the machine file.
 pub const RESULT: &str = "machine.toml";
+/// What [`live`] leaves there.
+pub const LIFE: &str = "life";
 /// What rank 0 leaves there meanwhile: blocks done and to do.
 pub const PROGRESS: &str = "progress";
 
@@ -84,6 +86,25 @@ pub fn run(folder: &Path, ranks: u32, effort: &Effort) -> Result<(), String> {
         follow(&mpi, &comms, &mut data);
     }
     mpi.finish();
+    Ok(())
+}
+
+/// Starts and ends MPI and no more: rank 0 leaves in the folder what that took ([`LIFE`]): `MPI_Init`, `MPI_Finalize`,
+/// and all from the start of the process, in seconds.
+///
+/// # Errors
+/// If there is no MPI library that belongs to the launcher, or the result cannot be written.
+pub fn live(folder: &Path) -> Result<(), String> {
+    let begun = Instant::now();
+    let mpi = Mpi::start()?;
+    let (init, rank) = (begun.elapsed().as_secs_f64(), mpi.world.rank);
+    let ending = Instant::now();
+    mpi.finish();
+    if rank == 0 {
+        let path = folder.join(LIFE);
+        let text = format!("{init} {} {}\n", ending.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64());
+        std::fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
     Ok(())
 }
 

@@ -121,6 +121,17 @@ impl Machine {
     /// # Errors
     /// If not.
     pub fn check(&self) -> Result<(), (String, String)> {
+        if let Some(life) = &self.life {
+            let times = [
+                ("launch_s", life.launch_s),
+                ("init_s", life.init_s),
+                ("finalize_s", life.finalize_s),
+                ("spread_s", life.spread_s),
+            ];
+            for (name, time) in times {
+                check_time(time, &format!("life.{name}"))?;
+            }
+        }
         for (i, link) in self.links.iter().enumerate() {
             check_link(link, &format!("links[{i}]"))?;
             if self.links[..i].iter().any(|other| other.place == link.place) {

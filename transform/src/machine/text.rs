@@ -48,6 +48,16 @@ impl Machine {
             quoted(&self.identity.mpi),
             self.identity.ranks
         );
+        if let Some(life) = &self.life {
+            let _ = writeln!(
+                text,
+                "\n# Starting and ending a run.\n[life]\nlaunch_s = {} # the launcher, before and after its processes\ninit_s = {} # MPI_Init\nfinalize_s = {} # MPI_Finalize\nspread_s = {}",
+                float(life.launch_s),
+                float(life.init_s),
+                float(life.finalize_s),
+                float(life.spread_s)
+            );
+        }
         self.links.iter().for_each(|link| write_link(&mut text, link));
         for (i, collective) in self.collectives.iter().enumerate() {
             if i == 0 {

@@ -1,0 +1,23 @@
+//! Trace transformation: its speed, and its error against the truth.
+//!
+//! `bench-transform speed [1m,10m]`: calls per second on made traces, with memory.
+//! `bench-transform error [--runs 10] [--machines FOLDER] [--only tcp,mpich,half] [--tables] [--json FILE] JOB ...`, a job
+//! being `NAME:RANKS:OPENMPI:MPICH[:ARGUMENTS[:SMALL-OPENMPI:SMALL-MPICH[:SMALL-ARGUMENTS]]]`: base is Open MPI over shared memory; targets are Open MPI over TCP, MPICH, and Open MPI with half of the processors'
+//! time (a cgroup quota with a period of 1 ms, where one can be made). In each run the program is traced on the base, and
+//! run without tracing on each target.
+mod error;
+mod half;
+mod speed;
+
+type Res<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Res<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.split_first() {
+        Some((mode, rest)) if mode == "speed" => speed::run(rest),
+        Some((mode, rest)) if mode == "--child" => speed::child(rest),
+        Some((mode, rest)) if mode == "error" => error::run(rest),
+        None => speed::run(&[]),
+        Some((other, _)) => Err(format!("'{other}' is neither speed nor error").into()),
+    }
+}

@@ -1,0 +1,292 @@
+//! The calls of all ranks in blocks: decoded ahead of the walk, and taken by it in any order between ranks. Memory is
+//! bounded by a few blocks per rank.
+use crossbeam_channel::Receiver;
+use phasecast_analyzer::matching::FastMap;
+use phasecast_trace::reader::RankReader;
+use phasecast_trace::{Call, Flags, Part, Rank, Trace, TraceError};
+use std::sync::Mutex;
+
+/// Calls of a block.
+pub const BLOCK: usize = 1024;
+
+/// Some calls of a rank with their parts.
+#[derive(Debug, Default)]
+pub struct Block {
+    /// The calls; none is [`Flags::CONTINUED`].
+    pub calls: Vec<Call>,
+    /// All their parts.
+    pub parts: Vec<Part>,
+    /// For each call, where its parts end.
+    pub ends: Vec<u32>,
+}
+
+impl Block {
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.parts.clear();
+        self.ends.clear();
+    }
+
+    /// Appends a call.
+    #[inline]
+    pub fn push(&mut self, call: &Call, parts: &[Part]) {
+        self.calls.push(*call);
+        if !parts.is_empty() {
+            self.parts.extend_from_slice(parts);
+        }
+        self.ends.push(self.parts.len() as u32);
+    }
+
+    /// The call at `at` with its parts.
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<(&Call, &[Part])> {
+        let call = self.calls.get(at)?;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        Some((call, &self.parts[start..self.ends[at] as usize]))
+    }
+}
+
+/// Reads blocks of one rank.
+pub struct Source<'a> {
+    reader: RankReader<'a>,
+    /// The last call read, held back until it is known whether it goes on.
+    held: Option<(Call, Vec<Part>)>,
+    /// Where calls that go on are, by thread: their place in the block.
+    ended: bool,
+}
+
+impl<'a> Source<'a> {
+    /// The calls of `rank`.
+    pub fn new(trace: &'a Trace, rank: Rank) -> Source<'a> {
+        Source { reader: trace.calls(rank), held: None, ended: false }
+    }
+
+    /// The next block; an empty one at the end.
+    ///
+    /// # Errors
+    /// If the rank's file is damaged.
+    pub fn block(&mut self) -> Result<Block, TraceError> {
+        let mut block = Block {
+            calls: Vec::with_capacity(BLOCK + 1),
+            parts: Vec::with_capacity(BLOCK),
+            ends: Vec::with_capacity(BLOCK + 1),
+        };
+        if let Some((call, parts)) = self.held.take() {
+            block.push(&call, &parts);
+        }
+        while !self.ended && block.calls.len() <= BLOCK {
+            let Some(item) = self.reader.next_call()? else {
+                self.ended = true;
+                break;
+            };
+            if item.call.flags.has(Flags::CONTINUED)
+                && let (Some(last), Some(end)) = (block.calls.last_mut(), block.ends.last_mut())
+            {
+                block.parts.extend_from_slice(item.parts);
+                *end = block.parts.len() as u32;
+                last.exit = last.exit.max(item.call.exit);
+                continue;
+            }
+            block.push(item.call, item.parts);
+        }
+        if !self.ended
+            && let Some(call) = block.calls.pop()
+        {
+            block.ends.pop();
+            let start = block.ends.last().map_or(0, |end| *end as usize);
+            self.held = Some((call, block.parts.split_off(start)));
+        }
+        Ok(block)
+    }
+}
+
+type Filled = Result<Block, TraceError>;
+
+/// Gives the next block of a rank.
+pub type Supply<'a> = Box<dyn FnMut(usize) -> Filled + 'a>;
+
+/// Calls `body` with the blocks of `trace`; with more than one thread, others decode ahead of it.
+pub fn with_supply<R>(trace: &Trace, threads: usize, body: impl FnOnce(Supply<'_>) -> R) -> R {
+    let ranks = trace.size() as usize;
+    let mut sources: Vec<Source<'_>> = trace.ranks().map(|rank| Source::new(trace, rank)).collect();
+    if threads <= 1 {
+        return body(Box::new(move |rank| sources[rank].block()));
+    }
+    let (requests, wanted) = crossbeam_channel::unbounded::<usize>();
+    let mut blocks = Vec::with_capacity(ranks);
+    let mut shared = Vec::with_capacity(ranks);
+    for source in sources {
+        let (sender, receiver) = crossbeam_channel::unbounded::<Filled>();
+        blocks.push(receiver);
+        shared.push(Mutex::new((source, sender)));
+    }
+    // Two blocks of each rank are on their way at any time.
+    for rank in (0..ranks).chain(0..ranks) {
+        let _ = requests.send(rank);
+    }
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            let (wanted, shared) = (wanted.clone(), &shared);
+            scope.spawn(move || {
+                for rank in wanted {
+                    // The lock is held until the block is on its way, so that a rank's blocks stay in order.
+                    let Ok(mut source) = shared[rank].lock() else { return };
+                    let block = source.0.block();
+                    if source.1.send(block).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(wanted);
+        let shared = &shared;
+        body(Box::new(move |rank| {
+            let ahead = |blocks: &[Receiver<Filled>]| {
+                let block = blocks[rank].try_recv().ok()?;
+                // There is no one to ask once the last worker has gone: then blocks are decoded here.
+                let _ = requests.send(rank);
+                Some(block)
+            };
+            if let Some(block) = ahead(&blocks) {
+                return block;
+            }
+            let mut source = shared[rank].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            ahead(&blocks).unwrap_or_else(|| source.0.block())
+        }))
+    })
+}
+
+/// The calls of one rank by threads, in their order within each. A thread's next call may lie far behind those of others:
+/// up to a bound, what is passed on the way is kept.
+#[derive(Debug, Default)]
+pub struct Threads {
+    block: Block,
+    at: usize,
+    ended: bool,
+    /// Calls that were passed, by thread.
+    passed: FastMap<u16, std::collections::VecDeque<(Call, Vec<Part>)>>,
+    kept: usize,
+}
+
+/// Calls of a rank that are kept while one of its threads waits for its next.
+const MOST_KEPT: usize = 1 << 16;
+
+/// What [`Threads::next`] found.
+pub enum Next {
+    /// The thread's next call; it was copied to where the caller wanted it.
+    Call,
+    /// A thread was met for the first time; ask again.
+    Met(u16),
+    /// None within the bound; there may be more.
+    Far,
+    /// The thread has no more calls.
+    End,
+}
+
+impl Threads {
+    /// The next call of a thread, written to `call` and `parts`; `known` says which threads were met already.
+    ///
+    /// # Errors
+    /// If the rank's file is damaged.
+    #[inline]
+    pub fn next(
+        &mut self,
+        thread: u16,
+        known: impl Fn(u16) -> bool,
+        more: impl FnMut() -> Filled,
+        call: &mut Call,
+        parts: &mut Vec<Part>,
+    ) -> Result<Next, TraceError> {
+        if self.kept == 0
+            && let Some((next, its)) = self.block.get(self.at)
+            && next.thread == thread
+        {
+            *call = *next;
+            parts.clear();
+            if !its.is_empty() {
+                parts.extend_from_slice(its);
+            }
+            self.at += 1;
+            return Ok(Next::Call);
+        }
+        self.search(thread, known, more, call, parts)
+    }
+
+    #[cold]
+    fn search(
+        &mut self,
+        thread: u16,
+        known: impl Fn(u16) -> bool,
+        mut more: impl FnMut() -> Filled,
+        call: &mut Call,
+        parts: &mut Vec<Part>,
+    ) -> Result<Next, TraceError> {
+        if let Some(queue) = self.passed.get_mut(&thread)
+            && let Some((next, its)) = queue.pop_front()
+        {
+            self.kept -= 1;
+            (*call, *parts) = (next, its);
+            return Ok(Next::Call);
+        }
+        loop {
+            let Some((next, its)) = self.block.get(self.at) else {
+                if self.ended {
+                    return Ok(Next::End);
+                }
+                self.block = more()?;
+                self.at = 0;
+                self.ended = self.block.calls.is_empty();
+                continue;
+            };
+            if next.thread == thread {
+                *call = *next;
+                parts.clear();
+                parts.extend_from_slice(its);
+                self.at += 1;
+                return Ok(Next::Call);
+            }
+            let other = next.thread;
+            if !known(other) {
+                return Ok(Next::Met(other));
+            }
+            if self.kept >= MOST_KEPT {
+                return Ok(Next::Far);
+            }
+            self.passed.entry(other).or_default().push_back((*next, its.to_vec()));
+            self.kept += 1;
+            self.at += 1;
+        }
+    }
+
+    /// Looks ahead for a thread that was not met before.
+    ///
+    /// # Errors
+    /// If the rank's file is damaged.
+    pub fn look(
+        &mut self,
+        known: impl Fn(u16) -> bool,
+        mut more: impl FnMut() -> Filled,
+    ) -> Result<Option<u16>, TraceError> {
+        loop {
+            let Some((next, its)) = self.block.get(self.at) else {
+                if self.ended {
+                    return Ok(None);
+                }
+                self.block = more()?;
+                self.at = 0;
+                self.ended = self.block.calls.is_empty();
+                continue;
+            };
+            if !known(next.thread) {
+                return Ok(Some(next.thread));
+            }
+            if self.kept >= MOST_KEPT {
+                return Ok(None);
+            }
+            self.passed.entry(next.thread).or_default().push_back((*next, its.to_vec()));
+            self.kept += 1;
+            self.at += 1;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The first pass over a trace: what must be known of all ranks before the first of them is transformed.
+use crate::transform::error::TransformError;
+use crate::transform::roles::Role;
+use phasecast_analyzer::matching::FastMap;
+use phasecast_analyzer::parallel::{self, Stage};
+use phasecast_trace::{Class, EventKind, Rank, Trace};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::Ordering;
+
+/// What the first pass found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// For each communicator, whether all its members took part in the same number of collectives; where they did not
+    /// (a constructor that only some call, a pause, a rank that was cut off), they cannot be matched.
+    pub balanced: Vec<bool>,
+    /// Pairs (source, destination) with more receives than sends: something was not recorded.
+    pub short: HashSet<(u32, u32)>,
+    /// Receives without a send, as far as the counts of pairs tell.
+    pub unmatched_receives: u64,
+    /// Sends without a receive.
+    pub unmatched_sends: u64,
+    /// Call sites with their procedures, by rank; empty unless asked for.
+    pub sites: Vec<BTreeSet<(u16, u64)>>,
+    /// Calls that are not transformed but kept as they are.
+    pub one_sided: u64,
+    /// The same of MPI-IO.
+    pub io: u64,
+    /// Pauses of the recording.
+    pub pauses: u64,
+    /// Whether all ranks called `MPI_Init` once, and `MPI_Finalize`.
+    pub life: [bool; 2],
+    /// The highest number of a thread of each rank.
+    pub threads: Vec<u16>,
+}
+
+#[derive(Default)]
+struct Counts {
+    collectives: FastMap<u32, u64>,
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    sites: HashSet<(u16, u64)>,
+    one_sided: u64,
+    io: u64,
+    pauses: u64,
+    life: [u64; 2],
+    threads: u16,
+}
+
+/// Makes the first pass; call sites are collected if asked for.
+///
+/// # Errors
+/// If a rank's file is missing or damaged.
+pub fn survey(
+    trace: &Trace,
+    roles: &[Role],
+    threads: usize,
+    sites: bool,
+    stage: &Stage<'_>,
+) -> Result<Survey, TransformError> {
+    if let Some(rank) = trace.ranks().find(|rank| trace.header(*rank).is_none()) {
+        let reason = trace.cut_reason(rank).unwrap_or_default();
+        return Err(TransformError::Missing { path: trace.path().to_owned(), rank: rank.0, reason });
+    }
+    let ranks = trace.size() as usize;
+    let counts = parallel::map(ranks, threads, stage, |rank, done| {
+        let mut counts = Counts { sent: vec![0; ranks], received: vec![0; ranks], ..Counts::default() };
+        let mut reader = trace.calls(Rank(rank as u32));
+        let mut calls = 0u64;
+        while let Some(item) = reader.next_call()? {
+            calls += 1;
+            counts.threads = counts.threads.max(item.call.thread);
+            if calls.is_multiple_of(1 << 14) {
+                done.fetch_add(1 << 14, Ordering::Relaxed);
+            }
+            match item.call.class {
+                Class::Rma => counts.one_sided += 1,
+                Class::Io => counts.io += 1,
+                Class::Pause => counts.pauses += 1,
+                Class::Setup if roles[item.call.proc.index()].life => {
+                    let finalize = roles[item.call.proc.index()].name.contains("Finalize");
+                    counts.life[usize::from(finalize)] += 1;
+                }
+                _ => {}
+            }
+            if sites {
+                counts.sites.insert((item.call.proc.0, item.call.site));
+            }
+            for event in item.events() {
+                match event.kind {
+                    EventKind::Collective => *counts.collectives.entry(event.comm.0).or_default() += 1,
+                    EventKind::Send => counts.sent.get_mut(event.peer as usize).into_iter().for_each(|n| *n += 1),
+                    EventKind::Recv => counts.received.get_mut(event.peer as usize).into_iter().for_each(|n| *n += 1),
+                }
+            }
+        }
+        Ok(counts)
+    })?;
+    Ok(merge(trace, &counts))
+}
+
+fn merge(trace: &Trace, counts: &[Counts]) -> Survey {
+    let balanced = trace.comms().iter().enumerate().map(|(id, comm)| {
+        let of = |rank: &u32| counts.get(*rank as usize).and_then(|c| c.collectives.get(&(id as u32))).copied();
+        let mut members = comm.members.iter().chain(&comm.remote);
+        let first = members.next().and_then(of);
+        members.all(|rank| of(rank) == first)
+    });
+    let mut survey = Survey { balanced: balanced.collect(), ..Survey::default() };
+    for (source, own) in counts.iter().enumerate() {
+        for (destination, other) in counts.iter().enumerate() {
+            let (sent, received) = (own.sent[destination], other.received[source]);
+            if received > sent {
+                survey.short.insert((source as u32, destination as u32));
+            }
+            survey.unmatched_receives += received.saturating_sub(sent);
+            survey.unmatched_sends += sent.saturating_sub(received);
+        }
+        survey.one_sided += own.one_sided;
+        survey.io += own.io;
+        survey.pauses += own.pauses;
+    }
+    survey.threads = counts.iter().map(|c| c.threads).collect();
+    survey.life = [0, 1].map(|which| counts.iter().all(|c| c.life[which] == 1));
+    survey.sites = counts.iter().map(|c| c.sites.iter().copied().collect()).collect();
+    survey
+}
+
+/// Numbers for the call sites of a trace that are the same on all ranks: their names (`module+0xoffset`) in the order of
+/// modules and offsets, each with its procedure.
+#[derive(Debug)]
+pub struct Sites {
+    /// By rank: procedure and address to number.
+    pub numbers: Vec<FastMap<(u16, u64), u32>>,
+    /// Procedure and name of each number.
+    pub names: Vec<(String, String)>,
+}
+
+/// Where a call stands: module, offset, procedure.
+type Place = (String, u64, String);
+
+impl Sites {
+    /// Numbers the sites that a survey found.
+    pub fn new(trace: &Trace, survey: &Survey) -> Sites {
+        let mut ordered: BTreeMap<Place, Vec<(u32, u16, u64)>> = BTreeMap::new();
+        for (rank, sites) in survey.sites.iter().enumerate() {
+            for &(proc, site) in sites {
+                let name = trace.site(Rank(rank as u32), site);
+                let (module, offset) = name.split_once("+0x").unwrap_or(("", name.trim_start_matches("0x")));
+                let offset = u64::from_str_radix(offset, 16).unwrap_or(0);
+                let procedure = trace.procedures().get(usize::from(proc)).cloned().unwrap_or_default();
+                ordered.entry((module.to_owned(), offset, procedure)).or_default().push((rank as u32, proc, site));
+            }
+        }
+        let mut sites = Sites { numbers: (0..trace.size()).map(|_| FastMap::default()).collect(), names: Vec::new() };
+        for ((module, offset, procedure), uses) in ordered {
+            let number = sites.names.len() as u32;
+            sites.names.push((procedure, format!("{module}+{offset:#x}")));
+            for (rank, proc, site) in uses {
+                sites.numbers[rank as usize].insert((proc, site), number);
+            }
+        }
+        sites
+    }
+
+    /// For each site of `self` that of `other` which is the same place in the source: of the same name, or, where both
+    /// have the same procedures in the same order of addresses (the same program built for another MPI or with another
+    /// problem size), the one in its place.
+    pub fn same_in(&self, other: &Sites) -> Vec<Option<u32>> {
+        let procedures = |sites: &Sites| sites.names.iter().map(|n| n.0.clone()).collect::<Vec<_>>();
+        if procedures(self) == procedures(other) {
+            return (0..self.names.len() as u32).map(Some).collect();
+        }
+        let by_name: FastMap<&(String, String), u32> =
+            other.names.iter().enumerate().map(|(n, name)| (name, n as u32)).collect();
+        self.names.iter().map(|name| by_name.get(name).copied()).collect()
+    }
+}

@@ -1,0 +1,287 @@
+//! The walk: all ranks' calls in the order of their times on the target, each when what it waits for is known.
+//!
+//! Causality holds in chains of any length because a call's end is worked out only from ends that are known already.
+//! Memory is bounded: a few blocks of calls per rank, and the messages under way. Where ranks wait for each other in a
+//! circle, first those waits are given up that are only assumed (a send beyond the eager limit whose receive does not
+//! come, a wait for a request that may be another); if none is left, the trace is damaged, and that is an error.
+mod calls;
+mod collectives;
+mod lane;
+mod messages;
+mod stall;
+
+pub use lane::Totals;
+
+use crate::transform::error::TransformError;
+use crate::transform::output::Output;
+use crate::transform::ratio::Ratios;
+use crate::transform::roles::Role;
+use crate::transform::rules::{self, Constraint};
+use crate::transform::stream::{Next, Supply, Threads};
+use crate::transform::survey::Survey;
+use crate::transform::tariff::{Tariff, Way};
+use crate::transform::wire::Wire;
+use collectives::CommState;
+use lane::{Kind, Lane, Last, State};
+use messages::Messages;
+use phasecast_trace::{Class, Nanos, Trace};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// No lane, no message.
+const NONE: u32 = u32::MAX;
+/// In the order of times: the next transfer ends.
+const TIMER: u32 = u32::MAX;
+
+/// What the walk counted that a user should know.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted {
+    /// Calls transformed.
+    pub calls: u64,
+    /// Receives whose message was never sent, as far as recorded.
+    pub unmatched_receives: u64,
+    /// Messages that were received before they were sent on the base: its clocks do not agree.
+    pub early: u64,
+    /// Assumed waits that were given up.
+    pub given_up: u64,
+    /// Waits for ranks whose recording breaks off.
+    pub gone: u64,
+    /// Probes for any message: their time is kept.
+    pub wild_probes: u64,
+}
+
+/// Everything that does not change while ranks are walked.
+pub struct Given<'a> {
+    /// The base run.
+    pub trace: &'a Trace,
+    /// Its procedures.
+    pub roles: &'a [Role],
+    /// K.
+    pub ratios: &'a Ratios,
+    /// What the first pass found.
+    pub survey: &'a Survey,
+    /// The node of each rank on the base and on the target.
+    pub nodes: [&'a [u32]; 2],
+    /// Contention of the base and of the target, within nodes and between them; none without.
+    pub contention: Option<[[f64; 2]; 2]>,
+}
+
+/// What came out.
+pub struct Walked {
+    /// When each rank ends on the target, in ns.
+    pub ends: Vec<f64>,
+    /// Where each rank's time goes.
+    pub totals: Vec<Totals>,
+    /// What the notes tell.
+    pub counted: Counted,
+    /// Collectives without a table.
+    pub missing: Vec<String>,
+}
+
+/// Something that a nonblocking call began and a later call may wait for.
+enum Begun {
+    Send(u32),
+    Collective(collectives::Part),
+}
+
+struct Walk<'a, 'b> {
+    given: &'a Given<'a>,
+    tariff: Tariff<'a>,
+    supply: Supply<'b>,
+    lanes: Vec<Lane>,
+    /// The lanes of each rank.
+    of_rank: Vec<Vec<u32>>,
+    threads: Vec<Threads>,
+    /// The latest exit of each rank.
+    last: Vec<Last>,
+    ended: Vec<bool>,
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    messages: Messages,
+    comms: Vec<CommState>,
+    begun: Vec<VecDeque<Begun>>,
+    wires: [Wire; 2],
+    totals: Vec<Totals>,
+    counted: Counted,
+}
+
+/// Walks a trace and writes what comes out. `progress` is told the calls done.
+///
+/// # Errors
+/// If the trace is damaged or cannot be written, or its ranks wait for each other in a circle.
+pub fn walk<'a>(
+    given: &'a Given<'a>,
+    tariff: Tariff<'a>,
+    supply: Supply<'_>,
+    output: &mut Output<'_>,
+    progress: &dyn Fn(u64),
+) -> Result<Walked, TransformError> {
+    let ranks = given.trace.size() as usize;
+    let contention = given.contention.unwrap_or([[1.0; 2]; 2]);
+    let nodes = |of: &[u32]| of.iter().max().map_or(1, |most| *most as usize + 1);
+    let spans: Vec<_> = given.trace.ranks().map(|rank| given.trace.span(rank)).collect();
+    let start = |rank: usize| spans[rank].0.0 as f64;
+    let mut walk = Walk {
+        given,
+        tariff,
+        supply,
+        lanes: Vec::new(),
+        of_rank: vec![Vec::new(); ranks],
+        threads: (0..ranks).map(|_| Threads::default()).collect(),
+        last: (0..ranks).map(|rank| Last { base: start(rank), now: start(rank), site: NONE }).collect(),
+        ended: vec![false; ranks],
+        heap: BinaryHeap::new(),
+        messages: Messages::default(),
+        comms: collectives::states(given),
+        begun: (0..ranks).map(|_| VecDeque::new()).collect(),
+        wires: [0, 1].map(|side| Wire::new(nodes(given.nodes[side]), contention[side])),
+        totals: vec![Totals::default(); ranks],
+        counted: Counted::default(),
+    };
+    for rank in 0..ranks {
+        walk.meet(rank as u32, 0, output)?;
+    }
+    walk.run(output, progress)?;
+    let ratio = given.ratios.whole;
+    let mut ends = Vec::with_capacity(ranks);
+    for (rank, span) in spans.iter().enumerate() {
+        let (last, end1) = (walk.last[rank], span.1.0 as f64);
+        let rest = (end1 - last.base).max(0.0);
+        let latest = walk.of_rank[rank].iter().map(|&lane| walk.lanes[lane as usize].last.now).fold(0.0, f64::max);
+        ends.push((last.now + ratio * rest).max(latest));
+        walk.totals[rank].add(Kind::Compute, rest, ratio * rest, 0.0);
+    }
+    Ok(Walked { ends, totals: walk.totals, counted: walk.counted, missing: walk.tariff.missing })
+}
+
+impl Walk<'_, '_> {
+    fn run(&mut self, output: &mut Output<'_>, progress: &dyn Fn(u64)) -> Result<(), TransformError> {
+        let mut told = 0;
+        loop {
+            let Some(Reverse((time, id))) = self.heap.pop() else {
+                if self.unstall(output)? {
+                    continue;
+                }
+                return Ok(());
+            };
+            let time = f64::from_bits(time);
+            if id == TIMER {
+                self.timer(time, output)?;
+                continue;
+            }
+            self.begin(id, output)?;
+            if self.counted.calls >= told + (1 << 14) {
+                told = self.counted.calls;
+                progress(told);
+            }
+        }
+    }
+
+    /// A thread of a rank is met for the first time.
+    fn meet(&mut self, rank: u32, thread: u16, output: &mut Output<'_>) -> Result<(), TransformError> {
+        let id = self.lanes.len() as u32;
+        self.lanes.push(Lane::new(rank, thread, self.last[rank as usize]));
+        self.of_rank[rank as usize].push(id);
+        self.fetch(id, output)
+    }
+
+    /// Takes the next call of a lane and puts it in its place in the order of times.
+    fn fetch(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
+        let rank = self.lanes[id as usize].rank as usize;
+        loop {
+            let lane = &mut self.lanes[id as usize];
+            let thread = lane.thread;
+            let mut parts = std::mem::take(&mut lane.parts);
+            let mut call = lane.call;
+            let (lanes, of_rank, supply) = (&self.lanes, &self.of_rank[rank], &mut self.supply);
+            let known = |thread| of_rank.iter().any(|&other| lanes[other as usize].thread == thread);
+            let next = self.threads[rank].next(thread, known, || supply(rank), &mut call, &mut parts)?;
+            let lane = &mut self.lanes[id as usize];
+            lane.parts = parts;
+            match next {
+                Next::Call => {
+                    lane.call = call;
+                    self.schedule(id);
+                    return Ok(());
+                }
+                Next::Met(other) => self.meet(rank as u32, other, output)?,
+                Next::Far => {
+                    lane.state = State::Far;
+                    return Ok(());
+                }
+                Next::End => {
+                    lane.state = State::Done;
+                    let all = self.of_rank[rank].iter().all(|&lane| self.lanes[lane as usize].state == State::Done);
+                    return if all { self.rank_ends(rank, output) } else { Ok(()) };
+                }
+            }
+        }
+    }
+
+    /// The computation before a call: C2 = K C1.
+    #[inline]
+    fn schedule(&mut self, id: u32) {
+        let lane = &mut self.lanes[id as usize];
+        let rank = lane.rank as usize;
+        let enter1 = lane.call.enter.0 as f64;
+        if lane.fresh {
+            // A thread begins when its rank was last seen doing something.
+            lane.fresh = false;
+            if self.last[rank].base <= enter1 {
+                lane.last = self.last[rank];
+            }
+        }
+        let computed = (enter1 - lane.last.base).max(0.0);
+        let site = self.given.ratios.site(rank, lane.call.proc.0, lane.call.site);
+        let ratio = self.given.ratios.between(lane.last.site, site);
+        lane.site = site;
+        lane.enter2 = lane.last.now + ratio * computed;
+        lane.state = State::Ready;
+        self.totals[rank].add(Kind::Compute, computed, ratio * computed, 0.0);
+        self.heap.push(Reverse((lane.enter2.to_bits(), id)));
+    }
+
+    /// All that the call waits for is known: works out its end, writes it, and goes on to the next.
+    fn finish(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
+        let lane = &mut self.lanes[id as usize];
+        let rank = lane.rank as usize;
+        let (enter1, exit1) = (lane.call.enter.0 as f64, lane.call.exit.0 as f64);
+        let own =
+            Constraint { start1: enter1, model1: lane.own1, start2: lane.enter2, model2: lane.own2, carry: lane.carry };
+        lane.constraints.push(own);
+        let end = rules::end(&lane.constraints, exit1, lane.ratio).max(lane.floor).max(lane.enter2);
+        lane.constraints.clear();
+        self.totals[rank].add(lane.kind, exit1 - enter1, end - lane.enter2, lane.spread);
+        let mut call = lane.call;
+        (call.enter, call.exit) = (Nanos(lane.enter2.round() as u64), Nanos(end.round() as u64));
+        output.push(rank, &call, &lane.parts)?;
+        lane.last = Last { base: exit1, now: end, site: lane.site };
+        if exit1 >= self.last[rank].base {
+            self.last[rank] = lane.last;
+        }
+        self.counted.calls += 1;
+        let sent = std::mem::replace(&mut lane.sent, NONE);
+        if sent != NONE {
+            self.sent(sent, end, output)?;
+        }
+        self.fetch(id, output)
+    }
+
+    /// One of the things that a call waits for is known.
+    fn met(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
+        let lane = &mut self.lanes[id as usize];
+        lane.need -= 1;
+        if lane.need == 0 && lane.state == State::Waiting { self.finish(id, output) } else { Ok(()) }
+    }
+
+    /// Where messages between two ranks travel.
+    #[inline]
+    fn way(&self, a: u32, b: u32) -> Way {
+        let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
+        Way { base: of(self.given.nodes[0]), target: of(self.given.nodes[1]) }
+    }
+}
+
+/// Whether a call is part of the communication that ratios of speeds do not hold for.
+fn kept_as_time(class: Class) -> bool {
+    matches!(class, Class::Rma | Class::Io)
+}

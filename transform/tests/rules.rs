@@ -1,0 +1,259 @@
+//! The rules on traces made by hand: seed 000, Figure 5, and what goes beyond it.
+mod made;
+
+use made::*;
+use phasecast_trace::{Call, Class, Flags, PartKind};
+use phasecast_transform::machine::{Machine, Place};
+use phasecast_transform::transform::{Settings, TransformError};
+
+const MS: u64 = 1_000_000;
+
+fn times(calls: &[Made]) -> Vec<(u64, u64)> {
+    calls.iter().map(|(call, _)| (call.enter.0, call.exit.0)).collect()
+}
+
+/// Times in ms.
+fn ms(calls: &[Made]) -> Vec<(f64, f64)> {
+    times(calls).into_iter().map(|(a, b)| (a as f64 / MS as f64, b as f64 / MS as f64)).collect()
+}
+
+/// Two messages between two nodes: computation at half the time, g2 = 1 instead of 2. The first receive is reduced to
+/// half; by the basic rule the second would end at 6, but its send ends at 8.
+#[test]
+fn figure_5_a_receive_is_delayed_to_the_end_of_its_send() {
+    let one = vec![send(1, 100, 2 * MS, 4 * MS), send(1, 100, 10 * MS, 12 * MS)];
+    let two = vec![recv(0, 100, 4 * MS, 6 * MS), recv(0, 100, 10 * MS, 12 * MS)];
+    for contention in [false, true] {
+        let settings = Settings { contention, ..ratio(0.5) };
+        let (new, _) = transformed(&[one.clone(), two.clone()], &machine(2e-3, 2e-3), &machine(2e-3, 1e-3), &settings)
+            .expect("a sound trace");
+        assert_eq!(ms(&new[0]), [(1.0, 3.0), (6.0, 8.0)]);
+        assert_eq!(ms(&new[1]), [(2.0, 3.0), (5.0, 8.0)]);
+    }
+}
+
+#[test]
+fn sends_scale_by_the_ratio_of_their_costs() {
+    let one = vec![send(1, 100, 2 * MS, 5 * MS)];
+    let two = vec![recv(0, 100, 8 * MS, 10 * MS)];
+    let (new, _) = transformed(&[one, two], &machine(2e-3, 2e-3), &machine(4e-3, 2e-3), &ratio(1.0)).expect("sound");
+    // S2 = f2/f1 S1 = 2 x 3.
+    assert_eq!(ms(&new[0]), [(2.0, 8.0)]);
+    assert_eq!(ms(&new[1]), [(8.0, 10.0)]);
+}
+
+#[test]
+fn a_chain_of_any_length_keeps_its_order() {
+    let ranks = 40u32;
+    let chain: Vec<Vec<Made>> = (0..ranks)
+        .map(|rank| {
+            let at = u64::from(rank) * 10 * MS;
+            let mut calls = Vec::new();
+            if rank > 0 {
+                calls.push(recv(rank - 1, 8, MS, at - 4 * MS));
+            }
+            if rank + 1 < ranks {
+                calls.push(send(rank + 1, 8, at + MS, at + 2 * MS));
+            }
+            calls
+        })
+        .collect();
+    let (new, _) = transformed(&chain, &machine(1e-3, 1e-3), &machine(3e-3, 1e-3), &ratio(0.1)).expect("sound");
+    for rank in 1..ranks as usize {
+        let (sent, received) = (times(&new[rank - 1]), times(&new[rank]));
+        assert!(received[0].1 >= sent.last().map_or(0, |s| s.1), "rank {rank}: {sent:?} {received:?}");
+    }
+    // Each link of the chain takes at least its send.
+    assert!(new[ranks as usize - 1][0].0.exit.0 >= u64::from(ranks - 1) * 3 * MS);
+}
+
+#[test]
+fn a_ring_of_nonblocking_messages_goes_round() {
+    let ranks = 5u32;
+    let ring: Vec<Vec<Made>> = (0..ranks)
+        .map(|rank| {
+            let (from, to) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+            (0..20u64)
+                .flat_map(|round| {
+                    let at = (round * 10 + 1) * MS;
+                    [
+                        irecv(from, 64, at, at + 1000),
+                        isend(to, 64, at + MS, at + MS + 2000),
+                        wait(from, 64, at + 2 * MS, at + 3 * MS),
+                    ]
+                })
+                .collect()
+        })
+        .collect();
+    let machines = (machine(2e-6, 1e-6), machine(1e-3, 5e-4));
+    let (new, outcome) = transformed(&ring, &machines.0, &machines.1, &ratio(0.5)).expect("sound");
+    assert_eq!(outcome.counted.calls, 5 * 60);
+    for rank in 0..ranks as usize {
+        let before = (rank + ranks as usize - 1) % ranks as usize;
+        for round in 0..20 {
+            assert!(new[rank][3 * round + 2].0.exit >= new[before][3 * round + 1].0.exit);
+        }
+    }
+}
+
+#[test]
+fn ranks_that_wait_in_a_circle_are_an_error() {
+    let rank = |other| vec![recv(other, 8, MS, 2 * MS), send(other, 8, 3 * MS, 4 * MS)];
+    let failed = transformed(&[rank(1), rank(0)], &machine(1e-6, 1e-6), &machine(1e-6, 1e-6), &ratio(1.0));
+    match failed {
+        Err(error @ TransformError::Circle { .. }) => {
+            assert!(error.to_string().contains("rank 0 in MPI_Recv") && error.is_input(), "{error}");
+        }
+        other => panic!("{:?}", other.map(|(calls, _)| calls)),
+    }
+}
+
+#[test]
+fn a_long_send_waits_for_its_receive() {
+    let limited = |eager| {
+        let mut machine = machine(1e-3, 1e-3);
+        machine.links[0].eager_bytes = eager;
+        machine
+    };
+    let one = vec![send(1, 1000, MS, 2 * MS)];
+    let two = vec![recv(0, 1000, 20 * MS, 21 * MS)];
+    let both = [one, two];
+    let (new, _) = transformed(&both, &limited(None), &limited(Some(100)), &ratio(1.0)).expect("sound");
+    assert_eq!(ms(&new[0]), [(1.0, 21.0)]);
+    // The other way round the wait goes away.
+    let one = vec![send(1, 1000, MS, 21 * MS)];
+    let (new, _) =
+        transformed(&[one, both[1].clone()], &limited(Some(100)), &limited(None), &ratio(1.0)).expect("sound");
+    assert_eq!(ms(&new[0]), [(1.0, 2.0)]);
+    let synchronous = |(call, parts): Made| (Call { proc: phasecast_trace::ProcId(8), ..call }, parts);
+    let one = vec![synchronous(send(1, 10, MS, 21 * MS))];
+    let (new, _) = transformed(&[one, both[1].clone()], &limited(None), &limited(None), &ratio(1.0)).expect("sound");
+    assert_eq!(ms(&new[0]), [(1.0, 21.0)]);
+}
+
+#[test]
+fn two_long_sends_to_each_other_do_not_hang() {
+    let mut small = machine(1e-3, 1e-3);
+    small.links[0].eager_bytes = Some(10);
+    let rank = |other| vec![send(other, 1000, MS, 2 * MS), recv(other, 1000, 3 * MS, 4 * MS)];
+    let (new, outcome) = transformed(&[rank(1), rank(0)], &machine(1e-3, 1e-3), &small, &ratio(1.0)).expect("sound");
+    assert!(outcome.counted.given_up > 0 && outcome.notes.iter().any(|note| note.contains("given up")));
+    assert_eq!(ms(&new[0])[0], (1.0, 2.0));
+}
+
+#[test]
+fn collectives_keep_their_arrival_skew() {
+    let rank = |enter| vec![allreduce(8, enter * MS, 11 * MS)];
+    let (new, _) =
+        transformed(&[rank(2), rank(10)], &machine(1e-3, 1e-3), &machine(1e-3, 3e-3), &ratio(2.0)).expect("sound");
+    assert_eq!(ms(&new[0]), [(4.0, 23.0)]);
+    assert_eq!(ms(&new[1]), [(20.0, 23.0)]);
+}
+
+#[test]
+fn transfers_of_one_node_share_its_link() {
+    let shared = || {
+        let mut machine = machine(1e-6, 1e-6);
+        let link = &mut machine.links[0];
+        (link.bandwidth, link.contention, link.transfer) = (1e6, Some(2.0), flat(10e-3));
+        machine
+    };
+    // Two messages of 10 ms each at the same time.
+    let sender = |to| vec![send(to, 10_000, MS, MS + 1000)];
+    let receiver = |from| vec![recv(from, 10_000, MS, 2 * MS)];
+    let ranks = [sender(1), receiver(0), sender(3), receiver(2)];
+    let base = machine(1e-6, 1e-6);
+    let alone = Settings { contention: false, ..ratio(1.0) };
+    let (new, _) = transformed(&ranks, &base, &shared(), &alone).expect("sound");
+    let (together, _) = transformed(&ranks, &base, &shared(), &ratio(1.0)).expect("sound");
+    for receiver in [1, 3] {
+        let took = |calls: &[Made]| ms(calls)[0].1 - ms(calls)[0].0;
+        let (one, two) = (took(&new[receiver]), took(&together[receiver]));
+        assert!((two - one - 10.0).abs() < 1e-3, "{one} alone, {two} together");
+    }
+}
+
+#[test]
+fn receives_and_sends_without_partners_are_told() {
+    let one = vec![send(1, 8, MS, 2 * MS)];
+    let two = vec![recv(0, 8, 3 * MS, 4 * MS), recv(0, 8, 5 * MS, 6 * MS)];
+    let same = machine(1e-6, 1e-6);
+    let (new, outcome) = transformed(&[one, two], &same, &same, &ratio(1.0)).expect("an assumption is made");
+    assert!(outcome.notes.iter().any(|note| note.contains("no recorded send")), "{:?}", outcome.notes);
+    assert_eq!(ms(&new[1])[1], (5.0, 6.0));
+    let one = vec![send(1, 8, MS, 2 * MS), send(1, 8, 3 * MS, 4 * MS)];
+    let two = vec![recv(0, 8, 3 * MS, 4 * MS)];
+    let (_, outcome) = transformed(&[one, two], &same, &same, &ratio(1.0)).expect("an assumption is made");
+    assert!(outcome.notes.iter().any(|note| note.contains("no recorded receive")), "{:?}", outcome.notes);
+}
+
+#[test]
+fn threads_of_a_rank_go_their_own_ways() {
+    let thread = |n: u16, (call, parts): Made| (Call { thread: n, ..call }, parts);
+    // Thread 1 of rank 0 makes the send that rank 1's answer to thread 0 depends on, and its call ends last.
+    let zero = vec![thread(0, recv(1, 8, MS, 6 * MS)), thread(1, send(1, 8, 2 * MS, 9 * MS))];
+    let one = vec![recv(0, 8, MS, 4 * MS), send(0, 8, 5 * MS, 5 * MS + 1000)];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("base.trace");
+    let trace = {
+        use phasecast_trace::model::{CommDef, Ending, Trailer};
+        use phasecast_trace::writer::{TraceWriter, made_header};
+        let writer = TraceWriter::create(&path).expect("a new trace");
+        for (rank, calls) in [zero, one].iter().enumerate() {
+            let mut out =
+                writer.rank(&made_header(phasecast_trace::Rank(rank as u32), 2, "made", &PROCEDURES)).expect("a rank");
+            out.comms(&[CommDef { local: 0, members: vec![0, 1], remote: Vec::new() }]).expect("comms");
+            for (call, parts) in calls {
+                out.thread(call.thread).expect("a thread");
+                out.push(call, parts).expect("a call");
+            }
+            let ending = Ending::Finalized;
+            out.finish(Trailer { ending, calls: 0, end_units: 9 * MS, own_ns: 0, modules: Vec::new() })
+                .expect("an end");
+        }
+        writer.finish().expect("a whole trace");
+        phasecast_trace::Trace::open(&path).expect("it opens")
+    };
+    let same = machine(1e-6, 1e-6);
+    let new = folder.path().join("new.trace");
+    let outcome = phasecast_transform::transform::transform(&trace, &same, &same, &ratio(1.0), &new, &|_, _| {});
+    assert_eq!(outcome.expect("no circle").counted.unmatched_receives, 0);
+    let new = read(&phasecast_trace::Trace::open(&new).expect("it opens"));
+    assert_eq!(ms(&new[0]), [(1.0, 6.0), (2.0, 9.0)]);
+    assert_eq!(new[0].iter().map(|c| c.0.thread).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn a_combined_send_and_receive_does_not_wait_for_its_own_kind() {
+    let both = |other: u32| {
+        let (call, _) = send(other, 8, MS, 3 * MS);
+        let call = Call { proc: phasecast_trace::ProcId(7), class: Class::Send, flags: Flags::default(), ..call };
+        vec![(call, vec![part(PartKind::Recv, other, 1, 8)])]
+    };
+    let (new, outcome) =
+        transformed(&[both(1), both(0)], &machine(1e-3, 1e-3), &machine(2e-3, 1e-3), &ratio(1.0)).expect("no circle");
+    assert_eq!(outcome.counted.given_up, 0);
+    assert_eq!(ms(&new[0]), ms(&new[1]));
+}
+
+#[test]
+fn what_a_machine_file_lacks_is_told() {
+    let ranks = [vec![send(1, 8, MS, 2 * MS)], vec![recv(0, 8, MS, 2 * MS)]];
+    let whole = machine(1e-6, 1e-6);
+    let fails = |base: &Machine, target: &Machine, settings: &Settings<'_>| {
+        transformed(&ranks, base, target, settings).map(|_| ()).expect_err("it must be refused").to_string()
+    };
+    let without = Machine { links: Vec::new(), ..whole.clone() };
+    let error = fails(&whole, &without, &ratio(1.0));
+    assert!(error.contains("target") && error.contains("within a node"), "{error}");
+    let mut between = whole.clone();
+    between.links[0].place = Place::Between;
+    assert!(fails(&between, &whole, &ratio(1.0)).contains("base"));
+    let silent = Machine { kernels: Vec::new(), ..whole.clone() };
+    let by_kernels = Settings { ratio: None, ..ratio(1.0) };
+    assert!(fails(&whole, &silent, &by_kernels).contains("--ratio"));
+    assert!(fails(&whole, &whole, &ratio(0.0)).contains("above 0"));
+    let mut negative = whole.clone();
+    negative.links[0].send.0[0].seconds = -1.0;
+    assert!(fails(&whole, &negative, &ratio(1.0)).contains("negative"));
+}
