@@ -26,6 +26,7 @@ use lane::{Kind, Lane, Last, State};
 use messages::Messages;
 use phasecast_trace::{Class, Nanos, Trace};
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// No lane, no message.
@@ -96,6 +97,8 @@ struct Walk<'a, 'b> {
     last: Vec<Last>,
     ended: Vec<bool>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
+    /// One more that belongs into the heap.
+    next: Option<(u64, u32)>,
     messages: Messages,
     comms: Vec<CommState>,
     begun: Vec<VecDeque<Begun>>,
@@ -130,6 +133,7 @@ pub fn walk<'a>(
         last: (0..ranks).map(|rank| Last { base: start(rank), now: start(rank), site: NONE }).collect(),
         ended: vec![false; ranks],
         heap: BinaryHeap::new(),
+        next: None,
         messages: Messages::default(),
         comms: collectives::states(given),
         begun: (0..ranks).map(|_| VecDeque::new()).collect(),
@@ -157,7 +161,7 @@ impl Walk<'_, '_> {
     fn run(&mut self, output: &mut Output<'_>, progress: &dyn Fn(u64)) -> Result<(), TransformError> {
         let mut told = 0;
         loop {
-            let Some(Reverse((time, id))) = self.heap.pop() else {
+            let Some((time, id)) = self.first() else {
                 if self.unstall(output)? {
                     continue;
                 }
@@ -173,6 +177,21 @@ impl Walk<'_, '_> {
                 told = self.counted.calls;
                 progress(told);
             }
+        }
+    }
+
+    /// The first in the order of times. What was scheduled last is often it, and need not go through the heap.
+    #[inline]
+    fn first(&mut self) -> Option<(u64, u32)> {
+        match (self.next.take(), self.heap.peek_mut()) {
+            (Some(mut next), Some(mut top)) => {
+                if top.0 < next {
+                    std::mem::swap(&mut top.0, &mut next);
+                }
+                Some(next)
+            }
+            (next, None) => next,
+            (None, Some(top)) => Some(PeekMut::pop(top).0),
         }
     }
 
@@ -237,7 +256,11 @@ impl Walk<'_, '_> {
         lane.enter2 = lane.last.now + ratio * computed;
         lane.state = State::Ready;
         self.totals[rank].add(Kind::Compute, computed, ratio * computed, 0.0);
-        self.heap.push(Reverse((lane.enter2.to_bits(), id)));
+        let next = (lane.enter2.to_bits(), id);
+        match self.next {
+            None => self.next = Some(next),
+            Some(_) => self.heap.push(Reverse(next)),
+        }
     }
 
     /// All that the call waits for is known: works out its end, writes it, and goes on to the next.
@@ -252,7 +275,7 @@ impl Walk<'_, '_> {
         lane.constraints.clear();
         self.totals[rank].add(lane.kind, exit1 - enter1, end - lane.enter2, lane.spread);
         let mut call = lane.call;
-        (call.enter, call.exit) = (Nanos(lane.enter2.round() as u64), Nanos(end.round() as u64));
+        (call.enter, call.exit) = (nanos(lane.enter2), nanos(end));
         output.push(rank, &call, &lane.parts)?;
         lane.last = Last { base: exit1, now: end, site: lane.site };
         if exit1 >= self.last[rank].base {
@@ -279,6 +302,12 @@ impl Walk<'_, '_> {
         let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
         Way { base: of(self.given.nodes[0]), target: of(self.given.nodes[1]) }
     }
+}
+
+/// The nearest whole number of ns.
+#[inline]
+fn nanos(time: f64) -> Nanos {
+    Nanos((time + 0.5) as u64)
 }
 
 /// Whether a call is part of the communication that ratios of speeds do not hold for.
