@@ -1,10 +1,9 @@
 //! The events of a trace in compact form, and the feed that decodes many ranks at once ahead of a consumer that takes
 //! them in an order of its own. Memory is bounded by a few blocks per rank.
 use crate::error::AnalyzeError;
-use crossbeam_channel::Receiver;
+use phasecast_trace::ahead::{Blocks, with_blocks};
 use phasecast_trace::reader::RankReader;
 use phasecast_trace::{Event, EventKind, Flags, Rank, Trace};
-use std::sync::Mutex;
 
 /// One event, as far as the analysis needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,15 +107,9 @@ impl<'a> Items<'a> {
 
 type Filled = Result<Vec<Item>, AnalyzeError>;
 
-enum Supply<'a> {
-    Inline(Vec<Items<'a>>),
-    /// The next block of a rank: one that was decoded ahead, or else decoded now rather than waited for.
-    Ahead(Box<dyn Fn(usize) -> Filled + 'a>),
-}
-
 /// The items of all ranks, to be taken in any order between ranks.
 pub struct Feed<'a> {
-    supply: Supply<'a>,
+    next: Blocks<'a, Filled>,
     lanes: Vec<(Vec<Item>, usize)>,
     ended: Vec<bool>,
     taken: u64,
@@ -152,10 +145,7 @@ impl Feed<'_> {
         if self.ended[rank] {
             return Ok(None);
         }
-        let block = match &mut self.supply {
-            Supply::Inline(items) => items[rank].block()?,
-            Supply::Ahead(next) => next(rank)?,
-        };
+        let block = (self.next)(rank)?;
         self.ended[rank] = block.is_empty();
         self.lanes[rank] = (block, 0);
         Ok(self.lanes[rank].0.first().copied())
@@ -172,51 +162,8 @@ pub fn with_feed<R>(
     body: impl FnOnce(&mut Feed<'_>) -> Result<R, AnalyzeError>,
 ) -> Result<R, AnalyzeError> {
     let ranks = trace.size() as usize;
-    let lanes = vec![(Vec::new(), 0); ranks];
-    let ended = vec![false; ranks];
-    let items = trace.ranks().map(|rank| Items::new(trace, rank));
-    if threads <= 1 {
-        return body(&mut Feed { supply: Supply::Inline(items.collect()), lanes, ended, taken: 0 });
-    }
-    let (requests, wanted) = crossbeam_channel::unbounded::<usize>();
-    let mut blocks = Vec::with_capacity(ranks);
-    let mut sources = Vec::with_capacity(ranks);
-    for items in items {
-        let (sender, receiver) = crossbeam_channel::unbounded::<Filled>();
-        blocks.push(receiver);
-        sources.push(Mutex::new((items, sender)));
-    }
-    // Two blocks of each rank are on their way at any time.
-    (0..ranks).chain(0..ranks).for_each(|rank| requests.send(rank).expect("its receiver lives here"));
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            let (wanted, sources) = (wanted.clone(), &sources);
-            scope.spawn(move || {
-                for rank in wanted {
-                    // The lock is held until the block is on its way, so that a rank's blocks stay in order.
-                    let Ok(mut source) = sources[rank].lock() else { return };
-                    let block = source.0.block();
-                    if source.1.send(block).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(wanted);
-        let sources = &sources;
-        let next = move |rank: usize| {
-            let ahead = |blocks: &[Receiver<Filled>]| {
-                let block = blocks[rank].try_recv().ok()?;
-                // There is no one to ask once the last worker has gone: then blocks are decoded here.
-                let _ = requests.send(rank);
-                Some(block)
-            };
-            if let Some(block) = ahead(&blocks) {
-                return block;
-            }
-            let mut source = sources[rank].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            ahead(&blocks).unwrap_or_else(|| source.0.block())
-        };
-        body(&mut Feed { supply: Supply::Ahead(Box::new(next)), lanes, ended, taken: 0 })
+    let items = trace.ranks().map(|rank| Items::new(trace, rank)).collect();
+    with_blocks(items, threads, Items::block, |next| {
+        body(&mut Feed { next, lanes: vec![(Vec::new(), 0); ranks], ended: vec![false; ranks], taken: 0 })
     })
 }

@@ -8,10 +8,12 @@
 //! * [`model`]: calls, parts, events, communicators, headers
 //! * [`encode`] / [`decode`]: one chunk of calls as bytes (dictionary of shapes, times as varints)
 //! * [`writer`] / [`reader`] / [`follow`]: folders of chunks, whole or still growing
+//! * [`ahead`]: blocks of many ranks, decoded ahead of who takes them
 //! * [`summary`]: what is in a trace, in numbers
 //! * [`import`] / [`export`]: other tools' traces as ours, ours for other tools
 //! * [`delays`]: delays that the tracer puts before calls
 //! * [`container`]: the single-file container of phases and signatures
+pub mod ahead;
 pub mod clock;
 pub mod codec;
 pub mod container;

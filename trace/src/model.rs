@@ -143,6 +143,23 @@ pub struct Call {
     pub exit: Nanos,
 }
 
+impl Call {
+    /// A call of which nothing is known yet.
+    pub const BLANK: Call = Call {
+        proc: ProcId(0),
+        class: Class::Other,
+        flags: Flags(0),
+        thread: 0,
+        peer: 0,
+        tag: 0,
+        bytes: 0,
+        comm: CommId(0),
+        site: 0,
+        enter: Nanos(0),
+        exit: Nanos(0),
+    };
+}
+
 /// A message or request that a call completed or started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {

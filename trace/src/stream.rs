@@ -6,10 +6,10 @@ use crate::codec::Unpacker;
 use crate::decode::Decoder;
 use crate::encode::{PART, Shape};
 use crate::error::TraceError;
-use crate::model::{Call, CallRef, Class, Flags, PEER_ANY, Part};
+use crate::model::{Call, CallRef, PEER_ANY, Part};
 use crate::rank_file::{Chunk, RankFile, Thread};
 use crate::reader::{Loaded, Trace};
-use crate::units::{CommId, Nanos, ProcId, Rank};
+use crate::units::{CommId, Nanos, Rank};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
@@ -148,7 +148,7 @@ impl Lane {
             resolved: Vec::new(),
             comm: None,
             slots: Vec::new(),
-            call: blank_call(),
+            call: Call::BLANK,
             parts: Vec::new(),
             exit: 0,
         }
@@ -264,21 +264,5 @@ impl Source<'_> {
         let proc = self.loaded.procs.get(usize::from(shape.proc)).copied();
         let proc = proc.ok_or_else(|| self.damaged(format!("procedure {} is used but not named", shape.proc)))?;
         Ok(Resolved::Call(shape.to_call(thread, proc, comm)))
-    }
-}
-
-fn blank_call() -> Call {
-    Call {
-        proc: ProcId(0),
-        class: Class::Other,
-        flags: Flags(0),
-        thread: 0,
-        peer: 0,
-        tag: 0,
-        bytes: 0,
-        comm: CommId(0),
-        site: 0,
-        enter: Nanos(0),
-        exit: Nanos(0),
     }
 }

@@ -1,10 +1,9 @@
 //! The calls of all ranks in blocks: decoded ahead of the walk, and taken by it in any order between ranks. Memory is
 //! bounded by a few blocks per rank.
-use crossbeam_channel::Receiver;
 use phasecast_analyzer::matching::FastMap;
+use phasecast_trace::ahead::{Blocks, with_blocks};
 use phasecast_trace::reader::RankReader;
 use phasecast_trace::{Call, Flags, Part, Rank, Trace, TraceError};
-use std::sync::Mutex;
 
 /// Calls of a block.
 pub const BLOCK: usize = 1024;
@@ -104,57 +103,12 @@ impl<'a> Source<'a> {
 type Filled = Result<Block, TraceError>;
 
 /// Gives the next block of a rank.
-pub type Supply<'a> = Box<dyn FnMut(usize) -> Filled + 'a>;
+pub type Supply<'a> = Blocks<'a, Filled>;
 
 /// Calls `body` with the blocks of `trace`; with more than one thread, others decode ahead of it.
 pub fn with_supply<R>(trace: &Trace, threads: usize, body: impl FnOnce(Supply<'_>) -> R) -> R {
-    let ranks = trace.size() as usize;
-    let mut sources: Vec<Source<'_>> = trace.ranks().map(|rank| Source::new(trace, rank)).collect();
-    if threads <= 1 {
-        return body(Box::new(move |rank| sources[rank].block()));
-    }
-    let (requests, wanted) = crossbeam_channel::unbounded::<usize>();
-    let mut blocks = Vec::with_capacity(ranks);
-    let mut shared = Vec::with_capacity(ranks);
-    for source in sources {
-        let (sender, receiver) = crossbeam_channel::unbounded::<Filled>();
-        blocks.push(receiver);
-        shared.push(Mutex::new((source, sender)));
-    }
-    // Two blocks of each rank are on their way at any time.
-    for rank in (0..ranks).chain(0..ranks) {
-        let _ = requests.send(rank);
-    }
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            let (wanted, shared) = (wanted.clone(), &shared);
-            scope.spawn(move || {
-                for rank in wanted {
-                    // The lock is held until the block is on its way, so that a rank's blocks stay in order.
-                    let Ok(mut source) = shared[rank].lock() else { return };
-                    let block = source.0.block();
-                    if source.1.send(block).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(wanted);
-        let shared = &shared;
-        body(Box::new(move |rank| {
-            let ahead = |blocks: &[Receiver<Filled>]| {
-                let block = blocks[rank].try_recv().ok()?;
-                // There is no one to ask once the last worker has gone: then blocks are decoded here.
-                let _ = requests.send(rank);
-                Some(block)
-            };
-            if let Some(block) = ahead(&blocks) {
-                return block;
-            }
-            let mut source = shared[rank].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            ahead(&blocks).unwrap_or_else(|| source.0.block())
-        }))
-    })
+    let sources = trace.ranks().map(|rank| Source::new(trace, rank)).collect();
+    with_blocks(sources, threads, Source::block, body)
 }
 
 /// The calls of one rank by threads, in their order within each. A thread's next call may lie far behind those of others:

@@ -2,7 +2,7 @@
 use crate::machine::Place;
 use crate::transform::rules::{Carry, Constraint};
 use crate::transform::walk::NONE;
-use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, ProcId};
+use phasecast_trace::{Call, Part};
 
 /// What a lane is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Lane {
             fresh: true,
             state: State::Ready,
             last,
-            call: blank(),
+            call: Call::BLANK,
             parts: Vec::new(),
             site: NONE,
             enter2: last.now,
@@ -78,22 +78,6 @@ impl Lane {
             need: 0,
             sent: NONE,
         }
-    }
-}
-
-fn blank() -> Call {
-    Call {
-        proc: ProcId(0),
-        class: Class::Other,
-        flags: Flags(0),
-        thread: 0,
-        peer: 0,
-        tag: 0,
-        bytes: 0,
-        comm: CommId(0),
-        site: 0,
-        enter: Nanos(0),
-        exit: Nanos(0),
     }
 }
 
