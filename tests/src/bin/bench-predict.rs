@@ -79,7 +79,7 @@ fn main() -> Res<()> {
         let of: Vec<&Row> = rows.iter().filter(|row| row.method == method && !row.pet.is_empty()).collect();
         let each = |number: fn(&Row) -> f64| of.iter().map(|row| number(row)).collect::<Vec<_>>();
         println!(
-            "all            {method:8}       {:5.1} {:12.2} {:8.2} {:4}/{:<4} {:6.2} {:10.1}",
+            "all             {method:8}       {:5.1} {:12.2} {:8.2} {:>3}/{:<3} {:8.2} {:10.1}",
             100.0 * mean(&each(|row| variation(&row.aet))),
             100.0 * mean(&each(|row| mean(&row.errors()))),
             100.0 * each(Row::worst).into_iter().fold(0.0, f64::max),
@@ -107,8 +107,10 @@ impl Row {
     }
 
     fn print(&self) {
+        // The naive estimate has no interval.
+        let inside = if self.method == "naive" { "-".into() } else { format!("{}/{}", self.inside, self.pet.len()) };
         println!(
-            "{:7} {:7} {:8} {:5.2} {:5.1} {:12.2} {:8.2} {:4}/{:<4} {:6.2} {:10.1}   {}",
+            "{:7} {:7} {:8} {:5.2} {:5.1} {:12.2} {:8.2} {:>7} {:8.2} {:10.1}   {}",
             self.program,
             self.mpi,
             self.method,
@@ -116,8 +118,7 @@ impl Row {
             100.0 * variation(&self.aet),
             100.0 * mean(&self.errors()),
             100.0 * self.worst(),
-            self.inside,
-            self.pet.len(),
+            inside,
             median(&self.set),
             100.0 * median(&self.set) / median(&self.aet),
             self.notes,
