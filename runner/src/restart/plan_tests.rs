@@ -254,7 +254,8 @@ proptest! {
     #[test]
     fn what_is_relevant_is_measured_where_images_are_free(pieces in runs()) {
         let analysis = analysis(&pieces);
-        let (_, windows) = planned(&analysis, None);
+        let profile = Profile::of(&analysis).expect("the pieces are cuts");
+        let windows = plan(&analysis, &profile, None, 0.0);
         let last = pieces.len() - 1;
         for phase in analysis.phases.iter().filter(|p| p.relevant) {
             let inner = (1..last).any(|at| pieces[at].0 == phase.id.0);
