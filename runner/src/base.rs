@@ -33,7 +33,7 @@ pub fn scratch_folder() -> Result<tempfile::TempDir> {
 /// # Errors
 /// If the program fails, is not traced, or runs with another number of ranks.
 pub fn run(launcher: &Launcher, folder: &Path, ranks: u32, command: &[String]) -> Result<BaseRun> {
-    let mut launch = launcher.start(&traced_command(folder, command))?;
+    let mut launch = launcher.start(&traced_command(folder, command, None))?;
     let launched = launch.started_ns();
     let (status, ended) = launch.wait()?;
     if !status.success() {

@@ -4,7 +4,7 @@ use crate::commands::stability::against;
 use crate::exit::Refusal;
 use crate::launch::Launcher;
 use crate::output::note;
-use crate::trace_launch::perturbed_command;
+use crate::trace_launch::traced_command;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_trace::Trace;
 use phasecast_trace::delays::{self, Delay};
@@ -144,7 +144,7 @@ impl Experiment {
 }
 
 fn record(launcher: &Launcher, ranks: u32, command: &[String], folder: &Path, delays: Option<&Path>) -> Result<Trace> {
-    let mut launch = launcher.start(&perturbed_command(folder, command, delays))?;
+    let mut launch = launcher.start(&traced_command(folder, command, delays))?;
     let (status, _) = launch.wait()?;
     if !status.success() {
         let when = if delays.is_some() { " with delays" } else { "" };

@@ -66,21 +66,15 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     Err(error).with_context(|| format!("cannot start {}", program.display()))
 }
 
-/// The words to put after a launcher so that each rank of `program` is recorded in the folder `output`.
-pub fn traced_command(output: &Path, program: &[String]) -> Vec<OsString> {
+/// The words to put after a launcher so that each rank of `program` is recorded in the folder `output`; with delays
+/// before calls if a file says which.
+pub fn traced_command(output: &Path, program: &[String], delays: Option<&Path>) -> Vec<OsString> {
     let command = std::env::current_exe().unwrap_or_else(|_| "phasecast".into());
-    let words: [&OsStr; 6] =
-        [command.as_os_str(), "trace".as_ref(), "--quiet".as_ref(), "-o".as_ref(), output.as_os_str(), "--".as_ref()];
+    let mut words: Vec<&OsStr> =
+        vec![command.as_os_str(), "trace".as_ref(), "--quiet".as_ref(), "-o".as_ref(), output.as_os_str()];
+    words.extend(delays.into_iter().flat_map(|file| ["--delays".as_ref(), file.as_os_str()]));
+    words.push("--".as_ref());
     words.into_iter().map(OsStr::to_owned).chain(program.iter().map(OsString::from)).collect()
-}
-
-/// The same, with delays before calls as a file says.
-pub fn perturbed_command(output: &Path, program: &[String], delays: Option<&Path>) -> Vec<OsString> {
-    let mut words = traced_command(output, program);
-    if let Some(delays) = delays {
-        words.splice(3..3, ["--delays".into(), delays.as_os_str().to_owned()]);
-    }
-    words
 }
 
 /// A library of ours: beside the command, or in `lib` beside its folder.

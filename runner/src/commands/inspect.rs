@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// Print what a file is: kind, version, head, and its pieces with sizes and checksums
 ///
-/// Takes a trace, one rank's file of it, phases, a signature, a prediction or a machine file. A damaged file is shown as far as it can
-/// be read; the exit code is then 3.
+/// Takes a trace, one rank's file of it, phases, a signature, a prediction or a machine file. A damaged file is shown
+/// as far as it can be read; the exit code is then 3.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
     /// The file, or the folder of a trace

@@ -52,7 +52,7 @@ pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result
     }
     eprintln!("phasecast: {launcher} {}", command.join(" "));
     let bar = crate::progress::bar("measuring", "% of the run");
-    let mut launch = launcher.start(&traced_command(&folder, command))?;
+    let mut launch = launcher.start(&traced_command(&folder, command, None))?;
     let mut observation = Observation::new(analysis, &folder);
     let mut rule = StopRule::new(analysis, wish.share, wish.precision);
     let outcome = observation.run(&mut launch, |seen| {

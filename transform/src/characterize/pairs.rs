@@ -21,12 +21,18 @@ pub struct Pair<'a> {
     pub data: &'a mut Data,
 }
 
+/// What the timed calls work with: buffers of the length that is measured.
+struct Side<'a> {
+    mpi: &'a Mpi,
+    partner: u32,
+    send: &'a [u8],
+    receive: &'a mut [u8],
+}
+
 impl Pair<'_> {
     /// Round trips in ns, the other side waiting in `MPI_Recv` for each message.
     pub fn round_trips(&mut self, bytes: u64, repetitions: u64) -> Vec<i64> {
-        self.tell(What::Return, bytes, repetitions, 0);
-        let (mpi, partner) = (self.mpi, self.partner);
-        let (send, receive) = self.buffers(bytes);
+        let Side { mpi, partner, send, receive } = self.begin(What::Return, bytes, repetitions, 0);
         let trip = |_| {
             compute(TOGETHER_NS / 4);
             let start = now();
@@ -39,9 +45,7 @@ impl Pair<'_> {
 
     /// Times in `MPI_Send` in ns, the receiver waiting.
     pub fn sends(&mut self, bytes: u64, repetitions: u64) -> Vec<i64> {
-        self.tell(What::Receive, bytes, repetitions, 0);
-        let (mpi, partner) = (self.mpi, self.partner);
-        let (send, _) = self.buffers(bytes);
+        let Side { mpi, partner, send, .. } = self.begin(What::Receive, bytes, repetitions, 0);
         let call = |_| {
             mpi.receive(&mut [], partner, TAG_READY);
             compute(TOGETHER_NS);
@@ -54,9 +58,7 @@ impl Pair<'_> {
 
     /// Times in `MPI_Isend` and in its `MPI_Wait` in ns, the receiver waiting; in between rank 0 computes.
     pub fn isends(&mut self, bytes: u64, repetitions: u64, transfer_ns: u64) -> (Vec<i64>, Vec<i64>) {
-        self.tell(What::Receive, bytes, repetitions, 0);
-        let (mpi, partner) = (self.mpi, self.partner);
-        let (send, _) = self.buffers(bytes);
+        let Side { mpi, partner, send, .. } = self.begin(What::Receive, bytes, repetitions, 0);
         let call = |_| {
             mpi.receive(&mut [], partner, TAG_READY);
             compute(TOGETHER_NS);
@@ -73,9 +75,7 @@ impl Pair<'_> {
 
     /// Times in `MPI_Recv` in ns, the message there or its sender waiting.
     pub fn receives(&mut self, bytes: u64, repetitions: u64, transfer_ns: u64) -> Vec<i64> {
-        self.tell(What::Send, bytes, repetitions, 0);
-        let (mpi, partner) = (self.mpi, self.partner);
-        let (_, receive) = self.buffers(bytes);
+        let Side { mpi, partner, receive, .. } = self.begin(What::Send, bytes, repetitions, 0);
         let call = |_| {
             mpi.send(&[], partner, TAG_READY);
             compute(TOGETHER_NS + 2 * transfer_ns);
@@ -88,9 +88,7 @@ impl Pair<'_> {
 
     /// Times in `MPI_Irecv` and in its `MPI_Wait` in ns; the message is sent in between, while rank 0 computes.
     pub fn irecvs(&mut self, bytes: u64, repetitions: u64, transfer_ns: u64) -> (Vec<i64>, Vec<i64>) {
-        self.tell(What::Send, bytes, repetitions, 0);
-        let (mpi, partner) = (self.mpi, self.partner);
-        let (_, receive) = self.buffers(bytes);
+        let Side { mpi, partner, receive, .. } = self.begin(What::Send, bytes, repetitions, 0);
         let call = |_| {
             let start = now();
             let request = mpi.irecv(receive, partner, TAG_DATA);
@@ -106,9 +104,7 @@ impl Pair<'_> {
 
     /// Times of an exchange in ns: both ranks post a receive and a send, compute for so long, and wait for both.
     pub fn exchanges(&mut self, bytes: u64, repetitions: u64, compute_ns: u64) -> Vec<i64> {
-        self.tell(What::Exchange, bytes, repetitions, compute_ns);
-        let (mpi, partner) = (self.mpi, self.partner);
-        let (send, receive) = self.buffers(bytes);
+        let Side { mpi, partner, send, receive } = self.begin(What::Exchange, bytes, repetitions, compute_ns);
         let call = |_| {
             mpi.receive(&mut [], partner, TAG_READY);
             exchange(mpi, send, receive, partner, compute_ns)
@@ -121,9 +117,7 @@ impl Pair<'_> {
     pub fn eager(&mut self, transfer_ns: &dyn Fn(u64) -> u64) -> Option<u64> {
         let waits = |pair: &mut Self, bytes: u64| {
             let late = LATE_NS + 4 * transfer_ns(bytes);
-            pair.tell(What::Late, bytes, VOTES, late);
-            let (mpi, partner) = (pair.mpi, pair.partner);
-            let (send, _) = pair.buffers(bytes);
+            let Side { mpi, partner, send, .. } = pair.begin(What::Late, bytes, VOTES, late);
             let call = |_: &u64| {
                 mpi.receive(&mut [], partner, TAG_READY);
                 let start = now();
@@ -143,12 +137,12 @@ impl Pair<'_> {
         Some(goes)
     }
 
-    fn tell(&self, what: What, bytes: u64, repetitions: u64, compute_ns: u64) {
+    /// Tells the partner its part; what the timed calls work with.
+    fn begin(&mut self, what: What, bytes: u64, repetitions: u64, compute_ns: u64) -> Side<'_> {
         Command { bytes, repetitions, compute_ns, ..Command::new(what) }.tell(self.mpi, self.partner);
-    }
-
-    fn buffers(&mut self, bytes: u64) -> (&[u8], &mut [u8]) {
-        (&self.data.send[..bytes as usize], &mut self.data.receive[..bytes as usize])
+        let Data { send, receive } = &mut *self.data;
+        let bytes = bytes as usize;
+        Side { mpi: self.mpi, partner: self.partner, send: &send[..bytes], receive: &mut receive[..bytes] }
     }
 }
 

@@ -51,7 +51,6 @@ pub struct Source<'a> {
     reader: RankReader<'a>,
     /// The last call read, held back until it is known whether it goes on.
     held: Option<(Call, Vec<Part>)>,
-    /// Where calls that go on are, by thread: their place in the block.
     ended: bool,
 }
 
@@ -167,6 +166,15 @@ impl Threads {
         self.search(thread, known, more, call, parts)
     }
 
+    /// Takes the next block where this one is at its end; false at the end of all.
+    fn refill(&mut self, more: &mut impl FnMut() -> Filled) -> Result<bool, TraceError> {
+        if self.at == self.block.calls.len() && !self.ended {
+            (self.block, self.at) = (more()?, 0);
+            self.ended = self.block.calls.is_empty();
+        }
+        Ok(self.at < self.block.calls.len())
+    }
+
     #[cold]
     fn search(
         &mut self,
@@ -184,15 +192,10 @@ impl Threads {
             return Ok(Next::Call);
         }
         loop {
-            let Some((next, its)) = self.block.get(self.at) else {
-                if self.ended {
-                    return Ok(Next::End);
-                }
-                self.block = more()?;
-                self.at = 0;
-                self.ended = self.block.calls.is_empty();
-                continue;
-            };
+            if !self.refill(&mut more)? {
+                return Ok(Next::End);
+            }
+            let Some((next, its)) = self.block.get(self.at) else { continue };
             if next.thread == thread {
                 *call = *next;
                 parts.clear();
@@ -223,15 +226,10 @@ impl Threads {
         mut more: impl FnMut() -> Filled,
     ) -> Result<Option<u16>, TraceError> {
         loop {
-            let Some((next, its)) = self.block.get(self.at) else {
-                if self.ended {
-                    return Ok(None);
-                }
-                self.block = more()?;
-                self.at = 0;
-                self.ended = self.block.calls.is_empty();
-                continue;
-            };
+            if !self.refill(&mut more)? {
+                return Ok(None);
+            }
+            let Some((next, its)) = self.block.get(self.at) else { continue };
             if !known(next.thread) {
                 return Ok(Some(next.thread));
             }
