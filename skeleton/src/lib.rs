@@ -1,0 +1,6 @@
+//! Coordinated performance skeletons (seed 002): from a trace, a short C program that behaves like the traced one.
+//!
+//! * [`nest`]: loop nests over any symbol
+//! * [`logical`]: the logical trace, which all ranks share
+pub mod logical;
+pub mod nest;
