@@ -1,5 +1,6 @@
 //! A machine is measured under two MPIs, and one that has changed is told from the one before.
 
+use phasecast_tests::network::{ADDRESSES, Hosts};
 use phasecast_tests::phasecast;
 use phasecast_tests::place::{Place, json};
 use phasecast_tests::process::{Outcome, run};
@@ -10,10 +11,14 @@ use std::process::Command;
 const OPEN_MPI: &str = "mpirun.openmpi --oversubscribe -n {n}";
 const MPICH: &str = "mpirun.mpich -n {n}";
 
+fn as_root(command: &mut Command) -> &mut Command {
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+}
+
 fn characterize(place: &Place, words: &[&str]) -> Outcome {
     let mut command = Command::new(phasecast());
-    command.current_dir(place.path()).env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    run(command.args(["characterize", "--quick", "--json"]).args(words))
+    command.args(["characterize", "--quick", "--json"]).args(words);
+    run(as_root(command.current_dir(place.path())))
 }
 
 fn seconds(costs: &Value, bytes: u64) -> f64 {
@@ -74,6 +79,31 @@ fn a_machine_is_measured_and_a_change_is_told() {
     let k = second["ratio"]["k"].as_f64();
     assert!(k.is_some_and(|k| (0.2..5.0).contains(&k)), "{k:?}");
     place.assert_clean(&["a.toml", "b.toml"]);
+}
+
+#[test]
+fn two_hosts_have_a_link_within_and_one_between() {
+    let place = Place::alone();
+    let hosts = Hosts::new();
+    let (shell, [one, other]) = (hosts.shell(&place), ADDRESSES);
+    let launcher = format!(
+        "mpirun.openmpi --oversubscribe --host {one}:2,{other}:2 --mca plm_rsh_agent {} --mca pml ob1 \
+         --mca btl tcp,vader,self --mca mpi_yield_when_idle 1 -n {{n}}",
+        shell.display()
+    );
+    let mut command = Command::new(phasecast());
+    command.args(["characterize", "--quick", "--json", "-n", "4", "-o", "two.toml", "--launcher", &launcher]);
+    let before = hosts.sent(1);
+    let measured = json(&run(&mut hosts.on(0, as_root(command.current_dir(place.path())))).succeeded());
+    assert_eq!(measured["identity"]["hosts"].as_array().map(Vec::len), Some(2), "{}", measured["identity"]);
+    let links = measured["links"].as_array().cloned().unwrap_or_default();
+    let places: Vec<&Value> = links.iter().map(|link| &link["place"]).collect();
+    assert_eq!(places, [&Value::from("within"), &"between".into()], "{links:?}");
+    // An empty message takes longer over the wire than through memory, and long ones did go over it.
+    let latency = |at: usize| seconds(&links[at]["transfer"], 0);
+    assert!(latency(1) > latency(0), "{} and {} s", latency(1), latency(0));
+    assert!(hosts.sent(1) - before > 64 << 20, "{} bytes", hosts.sent(1) - before);
+    place.assert_clean(&["two.toml", "remote-shell"]);
 }
 
 #[test]

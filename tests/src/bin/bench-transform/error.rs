@@ -84,7 +84,8 @@ pub fn run(args: &[String]) -> Res<()> {
             }
         }
     }
-    let half = Half::new(2);
+    let most = jobs.iter().filter_map(|job| job.ranks.parse().ok()).max().unwrap_or(2);
+    let half = Half::new(most.max(2));
     // The base itself: what remains of the error there is the noise of the machine, and what tracing costs.
     let mut targets = vec![
         Target { name: "base", launcher: "mpirun.openmpi -n {n}".into(), mpich: false },
@@ -93,7 +94,7 @@ pub fn run(args: &[String]) -> Res<()> {
     ];
     match &half {
         Ok(half) => {
-            let launcher = format!("{} mpirun.openmpi -n {{n}}", half.command());
+            let launcher = format!("mpirun.openmpi -n {{n}} {}", half.command());
             targets.push(Target { name: "half", launcher, mpich: false });
         }
         Err(error) => println!("no target with half of the processors' time: {error}"),
