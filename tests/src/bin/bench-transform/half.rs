@@ -1,12 +1,12 @@
-//! Half of a processor's time for each rank, by cgroup quotas with a period of 1 ms (versions 1 and 2 of cgroups). Each
+//! Half of a processor's time for each rank, by cgroup quotas with a period of 2 ms (versions 1 and 2 of cgroups). Each
 //! rank has a group of its own: in a common one, one rank takes the whole quota in a slice, and the ranks run in turns.
 use crate::Res;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The period in microseconds: the shortest that the kernel allows.
-const PERIOD: u32 = 1000;
+/// The period in microseconds: the shortest whose half the kernel allows.
+const PERIOD: u32 = 2000;
 
 /// A group for each rank, with half of a processor's time. They go when it is dropped.
 pub struct Half {

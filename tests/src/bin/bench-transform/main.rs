@@ -4,7 +4,7 @@
 //! `bench-transform error [--runs 10] [--machines FOLDER] [--only tcp,mpich,half] [--tables] [--json FILE] JOB ...`, a job
 //! being `NAME:RANKS:OPENMPI:MPICH[:ARGUMENTS[:SMALL-OPENMPI:SMALL-MPICH[:SMALL-ARGUMENTS]]]`: base is Open MPI over
 //! shared memory; targets are Open MPI over TCP, MPICH, and Open MPI with half of a processor's time for each rank
-//! (cgroup quotas with a period of 1 ms, where they can be made). In each run the program is traced on the base, and run
+//! (cgroup quotas with a period of 2 ms, where they can be made). In each run the program is traced on the base, and run
 //! without tracing on each target.
 mod error;
 mod half;
