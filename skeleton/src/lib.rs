@@ -2,5 +2,7 @@
 //!
 //! * [`nest`]: loop nests over any symbol
 //! * [`logical`]: the logical trace, which all ranks share
+//! * [`program`]: from a logical trace to a C program
 pub mod logical;
 pub mod nest;
+pub mod program;
