@@ -2,5 +2,7 @@
 //!
 //! * [`nest`]: loop nests over any symbol
 //! * [`logical`]: the logical trace, which all ranks share
+//! * [`topology`]: whom ranks talk to, and the names of directions
 pub mod logical;
 pub mod nest;
+pub mod topology;
