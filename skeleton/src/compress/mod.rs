@@ -47,9 +47,10 @@ pub fn compression<S>(nodes: &[Node<S>]) -> Compression {
     let length = span(nodes);
     let written: u64 = nodes.iter().map(Node::written).sum();
     let looped: u64 = nodes.iter().filter(|node| matches!(node, Node::Loop { .. })).map(Node::span).sum();
-    let major = nodes.iter().filter(|node| matches!(node, Node::Loop { .. })).reduce(|best, node| {
-        if node.span() > best.span() { node } else { best }
-    });
+    let major = nodes
+        .iter()
+        .filter(|node| matches!(node, Node::Loop { .. }))
+        .reduce(|best, node| if node.span() > best.span() { node } else { best });
     Compression {
         length,
         written,

@@ -39,10 +39,13 @@ impl Place {
     fn median(&self, side: usize) -> Option<u64> {
         let half = self.sizes[side].values().sum::<u64>().div_ceil(2);
         let mut before = 0;
-        self.sizes[side].iter().find(|(_, count)| {
-            before += **count;
-            before >= half
-        }).map(|(bytes, _)| *bytes)
+        self.sizes[side]
+            .iter()
+            .find(|(_, count)| {
+                before += **count;
+                before >= half
+            })
+            .map(|(bytes, _)| *bytes)
     }
 }
 
