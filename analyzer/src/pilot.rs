@@ -134,7 +134,12 @@ impl Pilot {
 
     /// The symbol at a position in words.
     pub fn word(&self, at: usize) -> &str {
-        self.words.get((self.ids[at] & !BLOCKED) as usize).map_or("...", String::as_str)
+        self.word_of(self.id(at))
+    }
+
+    /// The symbol with a number in words.
+    pub fn word_of(&self, id: u32) -> &str {
+        self.words.get(id as usize).map_or("...", String::as_str)
     }
 
     /// Whether the symbol at a position is a collective.

@@ -1,10 +1,10 @@
 //! The structure of a phase in short: its symbols with repetitions folded, like `(send(1) recv(1))^160 allreduce`.
+use crate::loops;
+use crate::nest::Node;
 use crate::pilot::Pilot;
 
 /// Symbols that are looked at.
 const MOST: usize = 1024;
-/// The longest period that is sought.
-const PERIOD: usize = 128;
 /// The longest structure in characters.
 const LENGTH: usize = 160;
 
@@ -13,7 +13,7 @@ pub fn structure(pilot: &Pilot, start: u64, end: u64) -> String {
     let (start, end) = (start as usize, (end as usize).min(pilot.length()));
     let shown = end.min(start + MOST);
     let ids: Vec<u32> = (start..shown).map(|at| pilot.id(at)).collect();
-    let mut text = fold(&ids, &|at| pilot.word(start + at).to_string(), 0);
+    let mut text = write(&loops::greedy(&ids), &|id| pilot.word_of(id).to_string());
     if end > shown {
         text.push_str(" ...");
     }
@@ -29,29 +29,15 @@ pub fn shorten(text: String) -> String {
     kept + "..."
 }
 
-fn fold(ids: &[u32], word: &dyn Fn(usize) -> String, offset: usize) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut at = 0;
-    while at < ids.len() {
-        let rest = &ids[at..];
-        let best = (1..=PERIOD.min(rest.len() / 2))
-            .map(|period| (period, 1 + rest[period..].iter().zip(rest).take_while(|(a, b)| a == b).count() / period))
-            .filter(|&(_, times)| times >= 2)
-            .max_by_key(|&(period, times)| (period * times, std::cmp::Reverse(period)));
-        match best {
-            Some((period, times)) => {
-                let inner = fold(&rest[..period], word, offset + at);
-                let single = period == 1;
-                parts.push(if single { format!("{inner}^{times}") } else { format!("({inner})^{times}") });
-                at += period * times;
-            }
-            None => {
-                parts.push(word(offset + at));
-                at += 1;
-            }
+fn write(nodes: &[Node<u32>], word: &dyn Fn(u32) -> String) -> String {
+    let parts = nodes.iter().map(|node| match node {
+        Node::Item(id) => word(*id),
+        Node::Loop { count, body } => {
+            let inner = write(body, word);
+            if let [Node::Item(_)] = body[..] { format!("{inner}^{count}") } else { format!("({inner})^{count}") }
         }
-    }
-    parts.join(" ")
+    });
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -60,7 +46,7 @@ mod tests {
 
     fn folded(text: &str) -> String {
         let ids: Vec<u32> = text.bytes().map(u32::from).collect();
-        fold(&ids, &|at| text[at..=at].to_string(), 0)
+        write(&loops::greedy(&ids), &|id| char::from_u32(id).unwrap_or('?').to_string())
     }
 
     #[test]

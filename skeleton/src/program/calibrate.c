@@ -1,0 +1,48 @@
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+#define TIMES 41
+static double median(double *all)
+{
+    qsort(all, TIMES, sizeof *all, by_size);
+    return all[TIMES / 2];
+}
+
+/* Rounds and lines in a microsecond, and what a block takes beyond what it should, from blocks of 3 us one by one. */
+int main(void)
+{
+    double a[TIMES], t[TIMES], over[TIMES];
+    make_working_set();
+    traffic(2 * (long)(WORKING_SET / 64));
+    arithmetic(2000000);
+    for (int i = 0; i < TIMES; i++) {
+        double before = now();
+        arithmetic(300000);
+        double between = now();
+        traffic(100000);
+        double after = now();
+        a[i] = 300000 / (between - before);
+        t[i] = 100000 / (after - between);
+    }
+    rounds_per_us = median(a);
+    lines_per_us = median(t);
+    for (int i = 0; i < TIMES; i++) {
+        double before = now();
+        for (int k = 0; k < 300; k++)
+            compute(3.0);
+        over[i] = (now() - before) / 300 - 3.0;
+    }
+    printf("%.6f %.6f %.6f\n", rounds_per_us, lines_per_us, median(over));
+    return terms[0] > 2.0;
+}

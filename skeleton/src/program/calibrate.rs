@@ -1,0 +1,101 @@
+//! Calibration: how much of each kernel the base does in a microsecond, measured with the compiler and the flags that
+//! the skeleton is built with, on as many processors at once as the program has ranks here.
+use super::error::ProgramError;
+use super::source::KERNEL;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What the compiler is told.
+pub const FLAGS: [&str; 2] = ["-std=c99", "-O2"];
+const MAIN: &str = include_str!("calibrate.c");
+
+/// What computation is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mix {
+    /// Share of the computing time in which memory is read and written, 0 to 1; the rest is arithmetic.
+    pub memory: f64,
+    /// The memory that a rank goes through, in bytes.
+    pub working_set: u64,
+}
+
+impl Default for Mix {
+    fn default() -> Mix {
+        Mix { memory: 0.5, working_set: 4 << 20 }
+    }
+}
+
+/// The mix, and how fast the base does it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// The mix.
+    pub mix: Mix,
+    /// Rounds of arithmetic in a microsecond.
+    pub rounds_per_us: f64,
+    /// Cache lines in a microsecond.
+    pub lines_per_us: f64,
+    /// What a block takes beyond its work, in microseconds.
+    pub block_us: f64,
+}
+
+impl Rates {
+    /// As macros of C.
+    pub fn defines(&self) -> String {
+        format!(
+            "\n/* Computation on the base: share of memory traffic, its working set in bytes, and what is done in a microsecond. */\n#define MIX {:?}\n#define WORKING_SET {}ul\n#define ROUNDS_PER_US {:?}\n#define LINES_PER_US {:?}\n#define BLOCK_US {:?}\n",
+            self.mix.memory, self.mix.working_set, self.rounds_per_us, self.lines_per_us, self.block_us
+        )
+    }
+}
+
+/// Measures the rates of this machine, with so many processes at once, in a folder for scratch files.
+///
+/// # Errors
+/// If the compiler, or what it made, fails.
+pub fn calibrate(compiler: &str, mix: Mix, processes: usize, folder: &Path) -> Result<Rates, ProgramError> {
+    let failed = |what: String| ProgramError::Compiler { compiler: compiler.to_owned(), what };
+    let unknown = "static double rounds_per_us = 1.0, lines_per_us = 1.0;\n#define ROUNDS_PER_US rounds_per_us\n#define LINES_PER_US lines_per_us\n#define BLOCK_US 0.0\n";
+    let text = format!(
+        "#define _POSIX_C_SOURCE 199309L\n#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n#define MIX {:?}\n#define WORKING_SET {}ul\n{unknown}{KERNEL}{MAIN}",
+        mix.memory, mix.working_set
+    );
+    let (source, program) = (folder.join("calibrate.c"), folder.join("calibrate"));
+    std::fs::write(&source, text).map_err(ProgramError::io(&source, "write"))?;
+    compile(compiler, &source, &program)?;
+    let start = || Command::new(&program).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let running: Vec<_> = (0..processes.max(1)).map(|_| start()).collect();
+    let mut all: Vec<[f64; 3]> = Vec::new();
+    for child in running {
+        let output = child.and_then(|child| child.wait_with_output()).map_err(ProgramError::io(&program, "run"))?;
+        let words: Vec<f64> =
+            String::from_utf8_lossy(&output.stdout).split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        match words[..] {
+            [rounds, lines, over] if rounds > 0.0 && lines > 0.0 && over.is_finite() => all.push([rounds, lines, over]),
+            _ => return Err(failed(format!("the calibration ended with {} and no rates", output.status))),
+        }
+    }
+    let mean = |at: usize| all.iter().map(|of| of[at]).sum::<f64>() / all.len() as f64;
+    // What a block costs beyond its work is small; more than a microsecond is another process that got in between.
+    Ok(Rates { mix, rounds_per_us: mean(0), lines_per_us: mean(1), block_us: mean(2).clamp(0.0, 1.0) })
+}
+
+/// Compiles a source.
+///
+/// # Errors
+/// If there is no such compiler, or it refuses.
+pub fn compile(compiler: &str, source: &Path, program: &Path) -> Result<(), ProgramError> {
+    let failed = |what: String| ProgramError::Compiler { compiler: compiler.to_owned(), what };
+    let mut words = compiler.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("mpicc"));
+    command.args(words).args(FLAGS).arg(source).arg("-o").arg(program).stdin(Stdio::null());
+    let output = command.output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => ProgramError::NoCompiler { compiler: compiler.to_owned() },
+        _ => failed(error.to_string()),
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.lines().take(4).collect();
+    Err(failed(format!("{} ({})", lines.join("; "), output.status)))
+}

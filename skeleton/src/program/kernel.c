@@ -1,0 +1,53 @@
+/* Computation: so much work of two kinds, never a spin until a time has come, so that a faster processor takes less
+ * time. Arithmetic is bound by the latency of multiplications and additions; traffic reads and writes one cache line
+ * after the other of a working set. The rates were measured on the base. */
+static double *working_set;
+static double terms[4] = {1.0, 1.25, 1.5, 1.75};
+static unsigned long place;
+
+static void arithmetic(long rounds)
+{
+    double a = terms[0], b = terms[1], c = terms[2], d = terms[3];
+    for (long i = 0; i < rounds; i++) {
+        a = a * 0.999 + 0.001;
+        b = b * 0.998 + 0.002;
+        c = c * 0.997 + 0.003;
+        d = d * 0.996 + 0.004;
+    }
+    terms[0] = a;
+    terms[1] = b;
+    terms[2] = c;
+    terms[3] = d;
+}
+
+static void traffic(long lines)
+{
+    unsigned long at = place;
+    for (long i = 0; i < lines; i++) {
+        working_set[at] = working_set[at] * 0.999 + 0.001;
+        at += 8;
+        if (at >= WORKING_SET / sizeof(double))
+            at = 0;
+    }
+    place = at;
+}
+
+static void compute(double us)
+{
+    us -= BLOCK_US;
+    if (us <= 0.0)
+        return;
+    traffic((long)(us * MIX * LINES_PER_US + 0.5));
+    arithmetic((long)(us * (1.0 - MIX) * ROUNDS_PER_US + 0.5));
+}
+
+static void make_working_set(void)
+{
+    working_set = malloc(WORKING_SET);
+    if (!working_set) {
+        fprintf(stderr, "no memory for a working set of %lu bytes\n", (unsigned long)WORKING_SET);
+        exit(1);
+    }
+    for (unsigned long i = 0; i < WORKING_SET / sizeof(double); i++)
+        working_set[i] = 1.0;
+}

@@ -1,0 +1,185 @@
+//! `skeleton.json`: what a skeleton stands for, in the folder with its source.
+use super::calibrate::Rates;
+use super::error::ProgramError;
+use phasecast_prediction::Machine;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Version of the format.
+pub const VERSION: u32 = 1;
+/// The name of the file.
+pub const FILE: &str = "skeleton.json";
+/// The longest file that is read.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// What a skeleton stands for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The traced program with its arguments.
+    pub program: String,
+    /// Its ranks.
+    pub ranks: u32,
+    /// The topology in words, if one was recognised.
+    pub topology: Option<String>,
+    /// The loop nest of each class of ranks, in words.
+    pub nests: Vec<String>,
+    /// The machine where it was traced.
+    pub base: Machine,
+    /// Time of the traced run, `MPI_Init` to `MPI_Finalize`, in seconds.
+    pub base_run_s: f64,
+    /// Time of the traced run as the skeleton's steps have it, in seconds: the mean over ranks.
+    pub steps_s: f64,
+    /// The ratio that was asked for.
+    pub ratio_asked: f64,
+    /// The ratio that is expected on the base.
+    pub ratio: f64,
+    /// The greatest ratio with whole iterations of the main loop.
+    pub ratio_most: f64,
+    /// What computation is made of.
+    pub rates: Rates,
+    /// The file of the source, and its SHA-256 in hexadecimal digits.
+    pub source: String,
+    /// The SHA-256 of the source.
+    pub sha256: String,
+    /// The parts that are timed apart; the first is what lies outside loops.
+    pub parts: Vec<PartEntry>,
+    /// What is left out, in sentences.
+    pub left_out: Vec<String>,
+    /// Runs of the skeleton on the base.
+    pub runs: Vec<Run>,
+}
+
+/// A part of a skeleton.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartEntry {
+    /// What it is, in words.
+    pub name: String,
+    /// Ranks that carry it out, in words.
+    pub ranks: String,
+    /// Iterations in the program.
+    pub full: u64,
+    /// Iterations in the skeleton.
+    pub count: u64,
+    /// Its time in the traced run on one rank, in seconds.
+    pub base_s: f64,
+}
+
+/// A run of a skeleton.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// From launch to the end of the launcher, in seconds.
+    pub wall_s: f64,
+    /// Of that, the skeleton itself, in seconds.
+    pub run_s: f64,
+    /// What it stands for, on the slowest rank, in seconds.
+    pub stands_for_s: f64,
+    /// What each part stands for on that rank, in seconds.
+    pub parts_s: Vec<f64>,
+}
+
+impl Run {
+    /// Reads the line of JSON that a skeleton leaves.
+    pub fn parse(text: &str, wall_s: f64) -> Option<Run> {
+        let line: serde_json::Value = serde_json::from_str(text.trim()).ok()?;
+        let number = |of: &serde_json::Value, key: &str| of[key].as_f64().filter(|n| (0.0..1e12).contains(n));
+        let parts = line["parts"].as_array()?.iter().map(|part| number(part, "stands_for_s")).collect::<Option<_>>()?;
+        Some(Run {
+            wall_s,
+            run_s: number(&line, "run_s")?,
+            stands_for_s: number(&line, "stands_for_s")?,
+            parts_s: parts,
+        })
+    }
+}
+
+impl Manifest {
+    /// As JSON.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Reads the manifest of a skeleton's folder.
+    ///
+    /// # Errors
+    /// If there is none, or it is not one that this version can read.
+    pub fn read(folder: &Path) -> Result<Manifest, ProgramError> {
+        let path = folder.join(FILE);
+        let metadata = std::fs::metadata(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                ProgramError::Foreign { path: folder.to_owned(), what: format!("there is no {FILE} in it") }
+            }
+            _ => ProgramError::io(&path, "read")(error),
+        })?;
+        if metadata.len() > MOST_BYTES {
+            return Err(ProgramError::Foreign { path, what: format!("it has {} bytes", metadata.len()) });
+        }
+        Manifest::parse(&path, &std::fs::read(&path).map_err(ProgramError::io(&path, "read"))?)
+    }
+
+    /// Reads a manifest from the bytes of a file; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Manifest::read`].
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Manifest, ProgramError> {
+        let foreign = |what: String| ProgramError::Foreign { path: path.to_owned(), what };
+        let value: serde_json::Value =
+            serde_json::from_slice(bytes).map_err(|error| foreign(format!("it is not JSON ({error})")))?;
+        match value.get("version").and_then(serde_json::Value::as_u64) {
+            Some(version) if version == u64::from(VERSION) => {}
+            Some(found) => return Err(ProgramError::Version { path: path.to_owned(), found, version: VERSION }),
+            None => return Err(foreign("it has no version".into())),
+        }
+        let manifest: Manifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
+        manifest.check().map_err(foreign)?;
+        Ok(manifest)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.ranks == 0 || self.ranks > 1 << 20 {
+            return Err(format!("it has {} ranks", self.ranks));
+        }
+        let times = [self.base_run_s, self.steps_s].into_iter().chain(self.parts.iter().map(|part| part.base_s));
+        let of_runs = self.runs.iter().flat_map(|run| [run.wall_s, run.run_s, run.stands_for_s]);
+        if let Some(seconds) = times.chain(of_runs).find(|s| !(0.0..1e12).contains(s)) {
+            return Err(format!("a time is {seconds} seconds"));
+        }
+        if [self.ratio, self.ratio_asked, self.ratio_most].iter().any(|ratio| !(0.0..1e15).contains(ratio)) {
+            return Err("a ratio is not one".into());
+        }
+        if self.source.contains('/') || self.source.starts_with('.') || !self.source.ends_with(".c") {
+            return Err("its source is not a file of C in its folder".into());
+        }
+        if self.parts.is_empty() || self.parts.len() > 1 << 20 {
+            return Err(format!("it has {} parts", self.parts.len()));
+        }
+        Ok(())
+    }
+
+    /// The bytes of its source, if they are what was written.
+    ///
+    /// # Errors
+    /// If it cannot be read, or was changed and `changed` is not allowed.
+    pub fn source(&self, folder: &Path, changed: bool) -> Result<Vec<u8>, ProgramError> {
+        let path = folder.join(&self.source);
+        let bytes = std::fs::read(&path).map_err(ProgramError::io(&path, "read"))?;
+        if !changed && digest(&bytes) != self.sha256 {
+            return Err(ProgramError::Changed { path });
+        }
+        Ok(bytes)
+    }
+}
+
+/// SHA-256 in hexadecimal digits.
+pub fn digest(bytes: &[u8]) -> String {
+    use sha2::Digest;
+    let mut text = String::new();
+    for byte in sha2::Sha256::digest(bytes) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

@@ -1,0 +1,503 @@
+//! The calls of a rank as acts of a logical trace: what takes part in communication is an act, what polls or probes is
+//! waiting, and what lies between calls is computation. All passes over a trace walk it in the same way.
+//!
+//! * Computation is the time from the exit of a call to the entry of the next. Time within calls is never computation.
+//! * A run of tests and probes that find nothing is waiting, with the gaps between them up to [`POLL_GAP_NS`]; it
+//!   belongs to the call that comes next.
+//! * Receives from any source and completions of any request come in the order of arrival, which differs from iteration
+//!   to iteration: where several come in a row, they are put in order.
+use super::requests::{Posted, Requests};
+use super::roles::{Completes, Role, Roles};
+use crate::error::SkeletonError;
+use crate::logical::Mode;
+use phasecast_trace::model::{PEER_ANY, PEER_PROC_NULL, TAG_ANY};
+use phasecast_trace::{Call, Class, Flags, Part, PartKind, ProcId, Rank, Trace};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Between two looks of a polling loop lies at most so much time, in nanoseconds: what is more is computation.
+pub const POLL_GAP_NS: u64 = 10_000;
+
+/// A message as one of its ends sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Message {
+    /// The other end.
+    pub peer: u32,
+    /// The communicator.
+    pub comm: u32,
+    /// The tag.
+    pub tag: i32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// An act of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A send; it blocks if it has no slot.
+    Send(Message, Mode, Option<u16>),
+    /// A receive, with what came; whether it took any source.
+    Receive(Message, bool, Option<u16>),
+    /// A send and a receive in one.
+    Exchange(Option<Message>, Option<Message>),
+    /// A completion.
+    Wait(Vec<u16>),
+    /// A collective.
+    Collective {
+        /// The procedure that says which; none stands for a barrier.
+        procedure: Option<ProcId>,
+        /// The communicator.
+        comm: u32,
+        /// Bytes of this rank's part.
+        bytes: u64,
+        /// The root, or a value below 0.
+        root: i32,
+        /// The slot of its request.
+        slot: Option<u16>,
+    },
+    /// The end.
+    End,
+}
+
+/// What takes in the acts of a rank.
+pub trait Sink {
+    /// What a step is known by until it is known what its act was.
+    type Token: Copy;
+    /// The next step: computation, then a call, both in nanoseconds.
+    fn step(&mut self, compute: u64, call: u64) -> Self::Token;
+    /// What the step was. Each step is settled or dropped once.
+    fn settle(&mut self, token: Self::Token, act: Act);
+    /// The step was nothing after all.
+    fn drop(&mut self, token: Self::Token);
+}
+
+/// Where completions were called from, within one rank.
+pub type Sites = HashSet<(u16, u64)>;
+
+/// What was met on the way that a logical trace does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Start and end of the run in nanoseconds: after `MPI_Init`, before `MPI_Finalize`.
+    pub span: (u64, u64),
+    /// One-sided calls.
+    pub one_sided: u64,
+    /// Calls of MPI-IO.
+    pub files: u64,
+    /// Pauses of the recording.
+    pub pauses: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Receives that were posted but never completed, or cancelled.
+    pub lost: u64,
+    /// Receives that took any source.
+    pub wildcards: u64,
+    /// Persistent requests that were started.
+    pub persistent: u64,
+    /// Collectives between neighbours of a topology.
+    pub neighbours: u64,
+    /// The highest thread that called.
+    pub threads: u16,
+}
+
+/// A walk over the calls of a rank.
+pub struct Walk<'a, S: Sink> {
+    roles: &'a Roles,
+    /// Completions from here are not about sends.
+    wary: &'a Sites,
+    sink: &'a mut S,
+    requests: Requests<S::Token>,
+    /// Procedures of persistent requests by peer, tag, communicator and bytes.
+    persistent: HashMap<(i32, i32, u32, u64), ProcId>,
+    exit: Option<u64>,
+    compute: u64,
+    wait: u64,
+    polling: Option<(u16, u64, Completes, bool)>,
+    row: Vec<(Act, u64, u64)>,
+    guess: Option<(u16, u64)>,
+    doubted: Sites,
+    ended: bool,
+    met: Met,
+}
+
+/// Walks over the calls of `rank`. Returns what was met, and from where completions were called that cannot have been
+/// about sends (a later one would have had nothing to wait for).
+///
+/// # Errors
+/// If its file is damaged, or there are more than 65536 requests at a time.
+pub fn walk<S: Sink>(
+    trace: &Trace,
+    rank: Rank,
+    roles: &Roles,
+    wary: &Sites,
+    sink: &mut S,
+    done: &AtomicU64,
+) -> Result<(Met, Sites), SkeletonError> {
+    let mut walk = Walk {
+        roles,
+        wary,
+        sink,
+        requests: Requests::new(),
+        persistent: HashMap::new(),
+        exit: None,
+        compute: 0,
+        wait: 0,
+        polling: None,
+        row: Vec::new(),
+        guess: None,
+        doubted: Sites::new(),
+        ended: false,
+        met: Met::default(),
+    };
+    let many = || SkeletonError::Unfit {
+        path: trace.path().to_owned(),
+        what: format!("rank {rank} has more than 65536 requests at a time, which a skeleton cannot hold"),
+    };
+    let mut calls = trace.calls(rank);
+    let mut held: Option<(Call, Vec<Part>)> = None;
+    let mut seen = 0u64;
+    while let Some(item) = calls.next_call()? {
+        seen += 1;
+        if seen.is_multiple_of(1 << 16) {
+            done.fetch_add(1 << 16, Ordering::Relaxed);
+        }
+        match &mut held {
+            Some((_, parts)) if item.call.flags.has(Flags::CONTINUED) => parts.extend_from_slice(item.parts),
+            Some((call, parts)) => {
+                walk.call(call, parts).ok_or_else(many)?;
+                *call = *item.call;
+                parts.clear();
+                parts.extend_from_slice(item.parts);
+            }
+            None => held = Some((*item.call, item.parts.to_vec())),
+        }
+    }
+    if let Some((call, parts)) = held {
+        walk.call(&call, &parts).ok_or_else(many)?;
+    }
+    done.fetch_add(seen & 0xffff, Ordering::Relaxed);
+    walk.end(trace.span(rank).1.0);
+    Ok((walk.met, walk.doubted))
+}
+
+impl<S: Sink> Walk<'_, S> {
+    /// Takes in a call; none if there are too many requests.
+    fn call(&mut self, call: &Call, parts: &[Part]) -> Option<()> {
+        if self.ended {
+            return Some(());
+        }
+        let roles = self.roles;
+        let role = roles.of(call.proc);
+        if self.exit.is_none() || role.init {
+            self.met.span.0 = if role.init { call.exit.0 } else { call.enter.0 };
+            (self.compute, self.wait) = (0, 0);
+            self.exit = Some(self.met.span.0);
+            if role.init {
+                return Some(());
+            }
+        }
+        self.met.threads = self.met.threads.max(call.thread);
+        let before = self.exit.unwrap_or(call.enter.0);
+        let (gap, took) = (call.enter.0.saturating_sub(before), call.exit.0.saturating_sub(call.enter.0.max(before)));
+        self.exit = Some(before.max(call.exit.0));
+        let found = parts.iter().any(|part| part.kind == PartKind::Recv);
+        let looks = matches!(call.class, Class::Complete | Class::Probe) && role.polls && !found;
+        if self.polling.is_some() && gap <= POLL_GAP_NS {
+            self.wait += gap;
+        } else {
+            self.compute += gap;
+        }
+        if looks {
+            self.wait += took;
+            self.polling = Some((call.proc.0, call.site, role.completes, role.probe));
+            return Some(());
+        }
+        let polled = self.polling.take();
+        if !(found && call.class == Class::Complete) {
+            self.polled(polled);
+        }
+        if call.flags.has(Flags::ERROR) && !matches!(call.class, Class::Complete) {
+            self.met.failed += 1;
+            self.wait += took;
+            return Some(());
+        }
+        if role.finalize && call.class == Class::Setup {
+            self.exit = Some(before.max(call.enter.0));
+            self.end(call.enter.0);
+            return Some(());
+        }
+        self.act(call, parts, role, took)
+    }
+
+    fn act(&mut self, call: &Call, parts: &[Part], role: &Role, took: u64) -> Option<()> {
+        let nonblocking = call.flags.has(Flags::NONBLOCKING);
+        let own = |peer: i32| Message { peer: peer as u32, comm: call.comm.0, tag: call.tag, bytes: call.bytes };
+        match call.class {
+            Class::Send if nonblocking && call.peer >= 0 => {
+                let slot = self.requests.slot()?;
+                self.emit(Act::Send(own(call.peer), role.mode, Some(slot)), took);
+                self.requests.begin(slot, Some(call.peer as u32));
+                if call.flags.has(Flags::RECV_POST) {
+                    self.post(PEER_ANY, TAG_ANY, None, 0)?;
+                }
+            }
+            Class::Send if nonblocking => {
+                self.wait += took;
+                match call.flags.has(Flags::RECV_POST) {
+                    true => self.post(PEER_ANY, TAG_ANY, None, 0)?,
+                    false => self.requests.begin_null(),
+                }
+            }
+            Class::Send => {
+                let send = (call.peer >= 0).then(|| own(call.peer));
+                let receive = parts.iter().find_map(message);
+                match (role.exchange || receive.is_some(), send) {
+                    (false, Some(send)) => self.emit(Act::Send(send, role.mode, None), took),
+                    (true, send) if send.is_some() || receive.is_some() => {
+                        self.emit(Act::Exchange(send, receive), took);
+                    }
+                    _ => self.wait += took,
+                }
+            }
+            Class::Recv => match parts.iter().find_map(message) {
+                Some(got) => {
+                    let any = call.flags.has(Flags::WILDCARD) || parts[0].flags.has(Flags::WILDCARD);
+                    self.met.wildcards += u64::from(any);
+                    let act = Act::Receive(got, any, None);
+                    if any { self.in_row(act, took) } else { self.emit(act, took) }
+                }
+                None => self.wait += took,
+            },
+            Class::Complete => self.complete(call, parts, role, took),
+            Class::Post if call.flags.has(Flags::PERSISTENT) => {
+                self.wait += took;
+                self.persistent.insert((call.peer, call.tag, call.comm.0, call.bytes), call.proc);
+            }
+            Class::Post if call.flags.has(Flags::RECV_POST) => {
+                self.post(call.peer, call.tag, Some(call.comm.0), took)?;
+            }
+            Class::Post => {
+                self.wait += took;
+                if call.peer == PEER_PROC_NULL {
+                    self.requests.begin_null();
+                }
+            }
+            Class::Start => self.start(parts, took)?,
+            Class::Collective => {
+                self.met.neighbours += u64::from(role.neighbourhood);
+                let slot = if nonblocking { Some(self.requests.slot()?) } else { None };
+                let (procedure, comm, bytes, root) = (Some(call.proc), call.comm.0, call.bytes, call.peer);
+                self.emit(Act::Collective { procedure, comm, bytes, root, slot }, took);
+                slot.into_iter().for_each(|slot| self.requests.begin(slot, None));
+            }
+            Class::Comm if !nonblocking => self.barrier(call.comm.0, took),
+            Class::Rma | Class::Io => {
+                let io = call.class == Class::Io;
+                *(if io { &mut self.met.files } else { &mut self.met.one_sided }) += 1;
+                if io {
+                    self.compute += took;
+                }
+                let took = if io { 0 } else { took };
+                match call.flags.has(Flags::COLLECTIVE) && !nonblocking {
+                    true => self.barrier(call.comm.0, took),
+                    false => self.wait += took,
+                }
+            }
+            Class::Pause => {
+                self.met.pauses += 1;
+                self.wait += took;
+            }
+            Class::Other if role.frees => {
+                let mut slots = Vec::new();
+                self.requests.complete_one(&mut slots);
+                self.waited(slots, false, took);
+            }
+            Class::Comm | Class::Probe | Class::Setup | Class::Resume | Class::Other => self.wait += took,
+        }
+        Some(())
+    }
+
+    fn barrier(&mut self, comm: u32, took: u64) {
+        self.emit(Act::Collective { procedure: None, comm, bytes: 0, root: -1, slot: None }, took);
+    }
+
+    /// Persistent requests are started: each stands as a nonblocking call.
+    fn start(&mut self, parts: &[Part], took: u64) -> Option<()> {
+        self.met.persistent += parts.len() as u64;
+        let mut took = took;
+        for part in parts {
+            let took = std::mem::take(&mut took);
+            let made = self.persistent.get(&(part.peer, part.tag, part.comm.0, part.bytes)).copied();
+            match part.kind {
+                PartKind::Send if part.peer >= 0 => {
+                    let slot = self.requests.slot()?;
+                    let mode = made.map_or(Mode::Standard, |procedure| self.roles.of(procedure).mode);
+                    let (peer, comm, tag, bytes) = (part.peer as u32, part.comm.0, part.tag, part.bytes);
+                    self.emit(Act::Send(Message { peer, comm, tag, bytes }, mode, Some(slot)), took);
+                    self.requests.begin(slot, Some(peer));
+                }
+                PartKind::Post if part.peer != PEER_PROC_NULL => {
+                    self.post(part.peer, part.tag, Some(part.comm.0), took)?;
+                }
+                PartKind::Collective => {
+                    let slot = self.requests.slot()?;
+                    let (comm, bytes, root) = (part.comm.0, part.bytes, part.peer);
+                    self.emit(Act::Collective { procedure: made, comm, bytes, root, slot: Some(slot) }, took);
+                    self.requests.begin(slot, None);
+                }
+                _ => {
+                    self.wait += took;
+                    self.requests.begin_null();
+                }
+            }
+        }
+        self.wait += took;
+        Some(())
+    }
+
+    fn post(&mut self, peer: i32, tag: i32, comm: Option<u32>, took: u64) -> Option<()> {
+        let slot = self.requests.slot()?;
+        let token = self.step(took);
+        self.requests.post(Posted { token, slot, peer, tag, comm });
+        Some(())
+    }
+
+    fn complete(&mut self, call: &Call, parts: &[Part], role: &Role, took: u64) {
+        let mut slots = Vec::new();
+        let mut received = false;
+        for part in parts.iter().filter(|part| part.kind == PartKind::Recv) {
+            let posted = self.requests.received(part);
+            let got = message(part);
+            match (posted, got) {
+                (Some(posted), Some(got)) => {
+                    let any = posted.peer == PEER_ANY && part.flags.has(Flags::WILDCARD);
+                    self.met.wildcards += u64::from(any);
+                    self.sink.settle(posted.token, Act::Receive(got, any, Some(posted.slot)));
+                    slots.push(posted.slot);
+                }
+                (Some(posted), None) => {
+                    self.met.lost += 1;
+                    self.sink.drop(posted.token);
+                    self.requests.release(posted.slot);
+                }
+                (None, Some(got)) => self.emit(Act::Receive(got, false, None), 0),
+                (None, None) => {}
+            }
+            received = true;
+        }
+        let site = (call.proc.0, call.site);
+        match role.completes {
+            Completes::All => {
+                if !(received && self.wary.contains(&site)) && self.requests.any_begun() {
+                    self.requests.complete_all(&mut slots);
+                    self.guess = received.then_some(site);
+                } else if !received && !self.requests.complete_all(&mut slots) {
+                    self.doubted.extend(self.guess.take());
+                }
+            }
+            Completes::One | Completes::First if !received => {
+                if !self.requests.complete_one(&mut slots) {
+                    self.doubted.extend(self.guess.take());
+                }
+            }
+            Completes::One | Completes::First => {}
+        }
+        self.waited(slots, role.completes == Completes::First, took);
+    }
+
+    /// A run of tests has ended with no receive: the last was perhaps about what was begun before.
+    fn polled(&mut self, polled: Option<(u16, u64, Completes, bool)>) {
+        let Some((procedure, site, completes, probe)) = polled else { return };
+        if probe || self.wary.contains(&(procedure, site)) || !self.requests.any_begun() {
+            return;
+        }
+        let mut slots = Vec::new();
+        match completes {
+            Completes::All => self.requests.complete_all(&mut slots),
+            Completes::One | Completes::First => self.requests.complete_one(&mut slots),
+        };
+        self.guess = Some((procedure, site));
+        self.waited(slots, false, 0);
+    }
+
+    /// A call has waited for these slots; in whatever order they were done.
+    fn waited(&mut self, mut slots: Vec<u16>, first: bool, took: u64) {
+        slots.extend(self.requests.overdue());
+        if slots.is_empty() {
+            self.wait += took;
+            return;
+        }
+        slots.sort_unstable();
+        slots.iter().for_each(|slot| self.requests.release(*slot));
+        if first {
+            let mut took = took;
+            slots.into_iter().for_each(|slot| self.in_row(Act::Wait(vec![slot]), std::mem::take(&mut took)));
+        } else {
+            self.emit(Act::Wait(slots), took);
+        }
+    }
+
+    /// An act whose place among its like means nothing.
+    fn in_row(&mut self, act: Act, took: u64) {
+        let like = |other: &Act| std::mem::discriminant(other) == std::mem::discriminant(&act);
+        if self.row.first().is_some_and(|(other, ..)| !like(other)) {
+            self.end_row();
+        }
+        let (compute, wait) = (std::mem::take(&mut self.compute), std::mem::take(&mut self.wait));
+        self.row.push((act, compute, took + wait));
+    }
+
+    fn end_row(&mut self) {
+        let mut row = std::mem::take(&mut self.row);
+        let mut order: Vec<usize> = (0..row.len()).collect();
+        order.sort_by_key(|&at| match &row[at].0 {
+            Act::Receive(got, ..) => (Some(*got), 0),
+            Act::Wait(slots) => (None, slots.first().copied().unwrap_or(0)),
+            _ => (None, 0),
+        });
+        for (place, &at) in order.iter().enumerate() {
+            let token = self.sink.step(row[place].1, row[place].2);
+            let act = std::mem::replace(&mut row[at].0, Act::End);
+            self.sink.settle(token, act);
+        }
+        row.clear();
+        self.row = row;
+    }
+
+    fn step(&mut self, took: u64) -> S::Token {
+        if !self.row.is_empty() {
+            self.end_row();
+        }
+        self.sink.step(std::mem::take(&mut self.compute), took + std::mem::take(&mut self.wait))
+    }
+
+    fn emit(&mut self, act: Act, took: u64) {
+        let token = self.step(took);
+        self.sink.settle(token, act);
+    }
+
+    /// The end of the run: what is still under way is waited for, or was nothing.
+    fn end(&mut self, at: u64) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let exit = self.exit.unwrap_or(at);
+        self.met.span = if self.exit.is_some() { (self.met.span.0, at.max(exit)) } else { (0, 0) };
+        self.compute += at.saturating_sub(exit);
+        let mut slots = Vec::new();
+        self.requests.complete_all(&mut slots);
+        let left = (std::mem::take(&mut self.compute), std::mem::take(&mut self.wait));
+        self.waited(slots, false, 0);
+        (self.compute, self.wait) = left;
+        for posted in self.requests.left() {
+            self.met.lost += 1;
+            self.sink.drop(posted.token);
+        }
+        self.emit(Act::End, 0);
+    }
+}
+
+/// What a part says was received.
+fn message(part: &Part) -> Option<Message> {
+    let real = part.kind == PartKind::Recv && part.peer >= 0 && !part.flags.has(Flags::CANCELLED);
+    real.then_some(Message { peer: part.peer as u32, comm: part.comm.0, tag: part.tag, bytes: part.bytes })
+}
