@@ -2,4 +2,8 @@
 //! seed 001 (PerPreT's analytic model).
 //!
 //! * [`fit`]: least squares, cross-validation and bootstrap, shared by both
+//! * [`profile`]: how many processors are busy, over time
+//! * [`smooth`]: noise taken out of a profile
 pub mod fit;
+pub mod profile;
+pub mod smooth;
