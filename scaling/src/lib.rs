@@ -3,7 +3,9 @@
 //!
 //! * [`fit`]: least squares, cross-validation and bootstrap, shared by both
 //! * [`profile`]: how many processors are busy, over time
+//! * [`phases`]: stretches of a profile with one mean and one variance
 //! * [`smooth`]: noise taken out of a profile
 pub mod fit;
+pub mod phases;
 pub mod profile;
 pub mod smooth;

@@ -91,17 +91,15 @@ pub fn greedy(values: &[f64], degree: usize, most: f64, count: usize) -> Option<
     let mut ends = Vec::new();
     let mut growing = Growing::new(degree, values.len());
     for (at, value) in values.iter().enumerate() {
-        let mut longer = growing.clone();
-        longer.push(*value);
-        if longer.squares() > most && growing.count > 0 {
+        growing.push(*value);
+        if growing.squares() > most {
             ends.push(at);
             if ends.len() >= count {
                 return None;
             }
-            longer = Growing::new(degree, values.len());
-            longer.push(*value);
+            growing = Growing::new(degree, values.len());
+            growing.push(*value);
         }
-        growing = longer;
     }
     if !values.is_empty() {
         ends.push(values.len());
