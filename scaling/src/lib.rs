@@ -4,8 +4,12 @@
 //! * [`fit`]: least squares, cross-validation and bootstrap, shared by both
 //! * [`profile`]: how many processors are busy, over time
 //! * [`phases`]: stretches of a profile with one mean and one variance
+//! * [`plot`]: small plots as SVG
+//! * [`signature`]: how fast a phase runs, by the number of processors
 //! * [`smooth`]: noise taken out of a profile
 pub mod fit;
 pub mod phases;
+pub mod plot;
 pub mod profile;
+pub mod signature;
 pub mod smooth;
