@@ -234,6 +234,11 @@ impl Trace {
         Ok(cuts)
     }
 
+    /// How many threads of a rank made calls: of one thread, calls do not overlap.
+    pub fn threads(&self, rank: Rank) -> usize {
+        self.loaded(rank).map_or(0, |loaded| loaded.file.threads().len())
+    }
+
     /// A stream of a rank's calls in the order of their exits.
     pub fn calls(&self, rank: Rank) -> RankReader<'_> {
         RankReader::new(self, rank)

@@ -1,0 +1,265 @@
+//! Signatures of all phases, and what follows from them for more processors (seed 003, section 3.1, Table 2).
+use super::forms::Signature;
+use super::runs::{Runs, ScaledPhase};
+use super::ScaleError;
+use crate::fit::bootstrap::quantile;
+use crate::fit::{Choice, Draws, Fitted, Form, Point, Random, choose, fit, left_out};
+use crate::phases::Kind;
+use serde::Serialize;
+
+/// From run to run a phase's time scatters by at least this share.
+const FLOOR: f64 = 0.01;
+/// Sets of points that a bootstrap draws.
+const DRAWS: usize = 200;
+/// Forms that foresee left-out points not much worse than the chosen one are possible, too.
+const POSSIBLE: f64 = 2.0;
+
+/// How signatures are fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The numbers of processors to foresee.
+    pub to: Vec<u32>,
+    /// The seed's forms only: a line for full utilisation, a constant for sequential phases, equation (1) for the rest.
+    pub seed_forms: bool,
+    /// Level of the intervals.
+    pub confidence: f64,
+    /// Where the drawing of random numbers begins.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { to: Vec::new(), seed_forms: false, confidence: 0.95, seed: 11_900 }
+    }
+}
+
+/// What is foreseen of a phase or program at some number of processors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// The number.
+    pub processors: u32,
+    /// The time, in the unit of the runs.
+    pub time: f64,
+    /// Where it lies.
+    pub interval: [f64; 2],
+    /// The true time, where it is known.
+    pub actual: Option<f64>,
+}
+
+impl Forecast {
+    /// |foreseen - actual| / actual.
+    pub fn error(&self) -> Option<f64> {
+        self.actual.filter(|actual| *actual > 0.0).map(|actual| (self.time - actual).abs() / actual)
+    }
+}
+
+/// A phase with its signature.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseSignature {
+    /// The phase.
+    #[serde(flatten)]
+    pub phase: ScaledPhase,
+    /// The form of its signature.
+    pub form: Signature,
+    /// k, or k1 and k2.
+    pub parameters: Vec<f64>,
+    /// Root of the mean square of the relative errors at the runs.
+    pub fit_error: f64,
+    /// The same at runs that were left out of the fit; none with too few runs.
+    pub left_out_error: Option<f64>,
+    /// What is foreseen.
+    pub forecasts: Vec<Forecast>,
+}
+
+impl PhaseSignature {
+    /// Its time at a number of processors, in the unit of the runs.
+    pub fn time(&self, processors: f64, seed: bool) -> f64 {
+        let form = self.form.form(seed);
+        Fitted { parameters: self.parameters.clone(), error: 0.0 }.at(form.as_ref(), &[processors])
+    }
+
+    /// The most that it can be faster with any number of processors than at `processors`; none if there is no bound.
+    pub fn bound(&self, processors: f64) -> Option<f64> {
+        let here = self.time(processors, true);
+        match self.form {
+            Signature::Line | Signature::Root => None,
+            Signature::Constant => Some(1.0),
+            Signature::Hyperbola => (self.parameters[0] > 0.0).then(|| here / self.parameters[0]),
+            // The least of k1 log2 p + k2 / p is at p = k2 ln 2 / k1.
+            Signature::Tree => (self.parameters[0] > 0.0).then(|| {
+                let best = (self.parameters[1] * std::f64::consts::LN_2 / self.parameters[0]).max(1.0);
+                here / self.time(best, true).min(here)
+            }),
+        }
+    }
+}
+
+/// A program with the signatures of its phases.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaled {
+    /// What they are fitted to.
+    pub runs: Runs,
+    /// The phases.
+    pub phases: Vec<PhaseSignature>,
+    /// The whole program.
+    pub forecasts: Vec<Forecast>,
+    /// For each forecast, half-widths by source: the scatter of the runs, and the reach of the extrapolation.
+    pub halves: Vec<[f64; 2]>,
+    /// Whether only the seed's forms were used.
+    pub seed_forms: bool,
+    /// The phase that holds the program back first: it takes the largest share of the time at the largest number of
+    /// processors, of those that gain less than the others. By its place.
+    pub holds_back: Option<usize>,
+}
+
+/// Fits signatures to all phases and foresees the program at other numbers of processors. `actual` knows true times: of a
+/// phase (by its place) at a number of processors.
+///
+/// # Errors
+/// If a form cannot be fitted, or a number of processors is 0.
+pub fn scale(
+    runs: Runs,
+    settings: &Settings,
+    actual: &dyn Fn(usize, u32) -> Option<f64>,
+) -> Result<Scaled, ScaleError> {
+    if settings.to.contains(&0) {
+        return Err(ScaleError::Processors("0".into()));
+    }
+    let mut random = Random::new(settings.seed);
+    let (mut phases, mut draws) = (Vec::new(), vec![vec![0.0; DRAWS]; settings.to.len()]);
+    for (at, phase) in runs.phases.iter().enumerate() {
+        let known = |processors| actual(at, processors);
+        phases.push(one(phase, &runs.processors, settings, &known, &mut random, &mut draws)?);
+    }
+    let (mut forecasts, mut halves) = (Vec::new(), Vec::new());
+    let reach = reach(&runs, settings);
+    for (at, (&processors, mut draws)) in settings.to.iter().zip(draws).enumerate() {
+        let time: f64 = phases.iter().map(|phase| phase.forecasts[at].time).sum();
+        let actual = phases.iter().map(|phase| phase.forecasts[at].actual).sum::<Option<f64>>();
+        draws.sort_by(f64::total_cmp);
+        let tail = 0.5 * (1.0 - settings.confidence);
+        let (low, high) = (quantile(&draws, tail), quantile(&draws, 1.0 - tail));
+        // How far the largest run was missed from the others grows with every doubling beyond it.
+        let largest = f64::from(runs.processors[runs.processors.len() - 1]);
+        let doublings = (f64::from(processors) / largest).log2().max(0.0);
+        let wide = reach * doublings * time;
+        let interval = [(time - (time - low).max(0.0).hypot(wide)).max(0.0), time + (high - time).max(0.0).hypot(wide)];
+        forecasts.push(Forecast { processors, time, interval, actual });
+        halves.push([0.5 * (high - low).max(0.0), wide]);
+    }
+    let holds_back = holds_back(&phases, &runs, settings);
+    Ok(Scaled { runs, phases, forecasts, halves, seed_forms: settings.seed_forms, holds_back })
+}
+
+/// The forms that a phase may have.
+fn forms(kind: Kind, seed: bool) -> Vec<Signature> {
+    match (kind, seed) {
+        (Kind::Full, true) => vec![Signature::Line],
+        (Kind::Sequential, true) => vec![Signature::Constant],
+        (Kind::Other, true) => vec![Signature::Hyperbola],
+        (Kind::Full, false) => vec![Signature::Line, Signature::Hyperbola],
+        (Kind::Sequential, false) => vec![Signature::Constant, Signature::Hyperbola],
+        (Kind::Other, false) => Signature::ALL.to_vec(),
+    }
+}
+
+fn one(
+    phase: &ScaledPhase,
+    processors: &[u32],
+    settings: &Settings,
+    actual: &dyn Fn(u32) -> Option<f64>,
+    random: &mut Random,
+    totals: &mut [Vec<f64>],
+) -> Result<PhaseSignature, ScaleError> {
+    let failed = |source| ScaleError::Fit { phase: phase.name.clone(), source };
+    let points: Vec<Point> =
+        processors.iter().zip(&phase.times).map(|(p, time)| Point::new(f64::from(*p), *time)).collect();
+    let names = forms(phase.kind, settings.seed_forms);
+    let owned: Vec<Box<dyn Form>> = names.iter().map(|name| name.form(settings.seed_forms)).collect();
+    let all: Vec<&dyn Form> = owned.iter().map(AsRef::as_ref).collect();
+    let Choice { form, fitted, left_out: error } = choose(&all, &points).map_err(failed)?;
+    // Forms that are about as good may be the right ones: a bootstrap takes one of them each time.
+    let possible: Vec<&dyn Form> = all
+        .iter()
+        .copied()
+        .filter(|other| left_out(*other, &points) <= (POSSIBLE * error).max(FLOOR))
+        .chain([all[form]])
+        .collect();
+    let values: Vec<f64> = points.iter().map(|point| fitted.at(all[form], &point.at)).collect();
+    let source = Draws::new(&points, &values, all[form].parameters(), FLOOR);
+    let mut drawn = vec![Vec::with_capacity(DRAWS); settings.to.len()];
+    for draw in 0..DRAWS {
+        let other = possible[random.below(possible.len())];
+        let again = fit(other, &source.points(random)).ok();
+        let (form, fitted) = again.as_ref().map_or((all[form], &fitted), |fitted| (other, fitted));
+        for ((to, drawn), totals) in settings.to.iter().zip(&mut drawn).zip(totals.iter_mut()) {
+            let time = fitted.at(form, &[f64::from(*to)]) * (1.0 + source.residual(random));
+            let time = if time.is_finite() { time.max(0.0) } else { 0.0 };
+            drawn.push(time);
+            totals[draw] += time;
+        }
+    }
+    let tail = 0.5 * (1.0 - settings.confidence);
+    let forecasts = settings
+        .to
+        .iter()
+        .zip(drawn)
+        .map(|(&to, mut drawn)| {
+            drawn.sort_by(f64::total_cmp);
+            let time = fitted.at(all[form], &[f64::from(to)]);
+            let interval = [quantile(&drawn, tail).min(time), quantile(&drawn, 1.0 - tail).max(time)];
+            Forecast { processors: to, time, interval, actual: actual(to) }
+        })
+        .collect();
+    Ok(PhaseSignature {
+        phase: phase.clone(),
+        form: names[form],
+        parameters: fitted.parameters,
+        fit_error: fitted.error,
+        left_out_error: error.is_finite().then_some(error),
+        forecasts,
+    })
+}
+
+/// By how much the whole program is missed at the largest run if that is foreseen from the others, as a share for each
+/// doubling.
+fn reach(runs: &Runs, settings: &Settings) -> f64 {
+    let count = runs.processors.len();
+    if count < 3 {
+        // A form with two parameters goes through two points: nothing is left to tell how good it is.
+        return 0.1;
+    }
+    let (largest, before) = (f64::from(runs.processors[count - 1]), f64::from(runs.processors[count - 2]));
+    let mut sum = 0.0;
+    for phase in &runs.phases {
+        let points: Vec<Point> = runs.processors[..count - 1]
+            .iter()
+            .zip(&phase.times)
+            .map(|(p, time)| Point::new(f64::from(*p), *time))
+            .collect();
+        let owned: Vec<Box<dyn Form>> =
+            forms(phase.kind, settings.seed_forms).iter().map(|name| name.form(settings.seed_forms)).collect();
+        let all: Vec<&dyn Form> = owned.iter().map(AsRef::as_ref).collect();
+        match choose(&all, &points) {
+            Ok(choice) => sum += choice.fitted.at(all[choice.form], &[largest]),
+            Err(_) => sum += phase.times[count - 2],
+        }
+    }
+    let total = runs.total(count - 1);
+    ((sum - total) / total).abs() / (largest / before).log2().max(0.5)
+}
+
+/// The phase that takes the largest share at the largest number of processors, of those that gain less from them than
+/// the program as a whole.
+fn holds_back(phases: &[PhaseSignature], runs: &Runs, settings: &Settings) -> Option<usize> {
+    let last = settings.to.iter().enumerate().max_by_key(|(_, p)| **p)?.0;
+    let first: f64 = runs.total(0);
+    let then: f64 = phases.iter().map(|phase| phase.forecasts[last].time).sum();
+    let gain = |phase: &PhaseSignature| phase.phase.times[0] / phase.forecasts[last].time.max(1e-300);
+    phases
+        .iter()
+        .enumerate()
+        .filter(|(_, phase)| phases.len() == 1 || gain(phase) <= first / then)
+        .max_by(|a, b| a.1.forecasts[last].time.total_cmp(&b.1.forecasts[last].time))
+        .map(|(at, _)| at)
+}
