@@ -35,6 +35,16 @@ pub const ALL: [Kernel; 5] = [
     Kernel { name: "random", make: random },
 ];
 
+/// The floating-point operations of one pass of a kernel; none of those that do no such arithmetic.
+pub fn operations(name: &str) -> Option<f64> {
+    match name {
+        "stream" => Some(2.0 * STREAM as f64),
+        "stencil" => Some((4 * SWEEPS * (GRID - 2) * (GRID - 2)) as f64),
+        "dense" => Some(2.0 * (MATRIX as f64).powi(3)),
+        _ => None,
+    }
+}
+
 /// A rank's part in a block of one kernel: passes for so long, as many as fit in between the bounds. The times in ns are
 /// those of all ranks, on rank 0.
 pub fn take_part(mpi: &Mpi, command: &Command) -> Vec<i64> {

@@ -13,6 +13,8 @@ mod mpi;
 mod pairs;
 mod samples;
 
+pub use kernels::operations;
+
 use command::{Command, What};
 use mpi::Mpi;
 use std::path::Path;

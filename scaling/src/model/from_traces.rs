@@ -1,0 +1,1 @@
+//! Formulae from traces.
