@@ -112,6 +112,31 @@ fn table_1() {
 }
 
 #[test]
+fn traffic_tells_dimensions_apart() {
+    // Two dimensions of four, with different traffic: the graph is a hypercube's, but the program means a torus.
+    let mut torus = Matrix::new(16);
+    for rank in 0..16u32 {
+        let (x, y) = (rank % 4, rank / 4);
+        for step in [1, 3] {
+            torus.add(rank, (x + step) % 4 + 4 * y, Traffic { messages: 10, bytes: 80_000 });
+            torus.add(rank, x + 4 * ((y + step) % 4), Traffic { messages: 10, bytes: 20_000 });
+        }
+    }
+    for seed in 1..20 {
+        let torus = torus.renumbered(&shuffle(16, seed));
+        let recognition = recognise(&torus);
+        assert_eq!(recognition.name.as_deref(), Some("4x4 torus"), "{}", recognition.words());
+        let placed = recognition.topology.as_ref().unwrap();
+        for (name, to) in placed.topology.directions() {
+            let ranks = placed.ranks();
+            let bytes = (0..16).map(|at| torus.sent(ranks[at], ranks[to[at].unwrap() as usize]).bytes);
+            assert_eq!(bytes.collect::<std::collections::BTreeSet<_>>().len(), 1, "{name}");
+        }
+        check(&torus, &recognition);
+    }
+}
+
+#[test]
 fn names_of_directions() {
     let of = |matrix: &Matrix| {
         let found = directions(matrix, &recognise(matrix));
