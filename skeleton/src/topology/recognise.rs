@@ -84,19 +84,23 @@ pub struct Recognition {
     pub seconds: f64,
 }
 
-/// Recognises the topology of a matrix: by the first [`Measure`] of significant pairs whose graph is one.
+/// Recognises the topology of a matrix: by the first [`Measure`] of significant pairs whose graph is one. After the first
+/// measure a topology must hold at least half of the ranks.
 pub fn recognise(matrix: &Matrix) -> Recognition {
     let begun = Instant::now();
     let mut tried: Vec<Graph> = Vec::new();
     let mut first = None;
-    for measure in [Measure::Both, Measure::Bytes, Measure::Messages] {
-        let significant = matrix.significant(measure);
+    let whole = [Measure::Both, Measure::Bytes, Measure::Messages].into_iter();
+    let whole = whole.map(|measure| (measure, matrix.significant(measure)));
+    let parts = std::iter::once_with(|| matrix.strongest()).flatten().map(|part| (Measure::Most, part));
+    for (measure, significant) in whole.chain(parts) {
         if tried.contains(&significant.graph) {
             continue;
         }
         let mut recognition = by(matrix, measure, &significant);
         recognition.seconds = begun.elapsed().as_secs_f64();
-        if recognition.topology.is_some() {
+        let holds = measure == Measure::Both || 2 * recognition.alone <= recognition.ranks;
+        if recognition.topology.is_some() && holds {
             return recognition;
         }
         tried.push(significant.graph);
@@ -274,9 +278,8 @@ fn layers(matrix: &Matrix, part: &Graph, ranks: &[u32]) -> Vec<Graph> {
     let mut layers: BTreeMap<_, Vec<(u32, u32)>> = BTreeMap::new();
     for a in 0..part.vertices() as u32 {
         for &b in part.neighbours(a).iter().filter(|&&b| a < b) {
-            let (x, y) = (ranks[a as usize], ranks[b as usize]);
-            let ways = [kind(matrix.sent(x, y)), kind(matrix.sent(y, x))];
-            layers.entry([ways[0].min(ways[1]), ways[0].max(ways[1])]).or_default().push((a, b));
+            let kind = matrix.between(ranks[a as usize], ranks[b as usize]).map(Traffic::kind);
+            layers.entry(kind).or_default().push((a, b));
         }
     }
     let few = (2..=MOST_LAYERS).contains(&layers.len());
@@ -309,17 +312,11 @@ fn by_traffic(topology: &Topology, layers: &[Graph]) -> Option<Vec<u32>> {
     }
     orders.into_iter().find_map(|order| {
         let wanted: Vec<Graph> = order.iter().map(|&at| own[at].clone()).collect();
-        match layered(layers, &wanted, BUDGET / 100) {
+        match layered(layers, &wanted, BUDGET / 30) {
             Found::Relabelling(position) => Some(position),
             Found::Different | Found::GivenUp => None,
         }
     })
-}
-
-/// Traffic, such that what differs little is of the same kind.
-fn kind(traffic: Traffic) -> (u32, u32) {
-    let scale = |value: u64| ((value as f64).ln_1p() * 4.0).round() as u32;
-    (scale(traffic.messages), scale(traffic.bytes))
 }
 
 /// Into how many kinds of traffic the directions of a topology fall, and how many directions there are.
@@ -333,7 +330,7 @@ fn unlike(matrix: &Matrix, placed: &Placed) -> (usize, usize) {
             for (at, to) in peers.iter().enumerate() {
                 let rank = |at: usize| ranks[copy * peers.len() + at];
                 if let Some(to) = to {
-                    seen.insert(kind(matrix.sent(rank(at), rank(*to as usize))));
+                    seen.insert(matrix.sent(rank(at), rank(*to as usize)).kind());
                 }
             }
         }
@@ -385,7 +382,13 @@ impl Recognition {
             lines.push(format!("in {} of the pairs messages go one way only", self.one_way));
         }
         if self.rare > 0 {
-            lines.push(format!("{} pairs with few messages are not looked at", self.rare));
+            let what = match self.measure {
+                Measure::Both => "few messages or bytes",
+                Measure::Bytes => "few messages, or a small part of the bytes,",
+                Measure::Messages => "few messages",
+                Measure::Most => "less traffic",
+            };
+            lines.push(format!("{} pairs with {what} are left out of it", self.rare));
         }
         lines.join("\n")
     }
