@@ -4,15 +4,16 @@ use crate::setup;
 use crate::shell::{self, Done, Failure};
 
 pub const HELP: &str = "\
-Measure the tracer, the analyzer, predictions, the split process and its images, or transformed traces
+Measure the tracer, the analyzer, predictions, the split process and its images, transformed traces, or skeletons
 
-Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform|stability> [ARGUMENTS]
+Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform|stability|skeleton> [ARGUMENTS]
 
   tracer      ns and bytes per event, and the slow-down of real programs under Open MPI and MPICH
   analyzer    events per second, memory, and linearity on made traces
   predict     error, interval and cost of predictions by restart, live and naive, for programs given as NAME:RANKS:BASE[:TARGET]
   checkpoint  the split process: what it adds to calls, system calls and programs; saving, restoring, restarts
   transform   trace transformation: calls per second on made traces (speed), error against the truth (error)
+  skeleton    the topologies of the seed's Table 2 (topology), from made matrices and the traces given
   stability   the longest common subsequence of two long traces
   truespeed   restarted phases of programs bound by their memory against native and split runs
 
@@ -25,7 +26,7 @@ pub fn run(args: &[String]) -> Done {
         Some("analyzer") => {
             command.args(["run", "--release", "-p", "phasecast-analyzer", "--example", "bench_analyzer", "--"]);
         }
-        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed" | "transform" | "stability")) => {
+        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed" | "transform" | "stability" | "skeleton")) => {
             setup::run(&[])?;
             shell::step(shell::cargo().args(["build", "--release"]))?;
             command.args(["run", "--release", "-p", "phasecast-tests", "--bin", &format!("bench-{name}"), "--"]);

@@ -72,8 +72,8 @@ impl Cells {
 
     /// The cells from the first on.
     fn starts(&self) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(Some(0), |&cell| Some(cell + self.length[cell as usize]))
-            .take_while(|&cell| (cell as usize) < self.order.len())
+        let end = self.order.len() as u32;
+        std::iter::successors(Some(0), move |&cell| Some(cell + self.length[cell as usize]).filter(|&next| next < end))
     }
 
     /// Puts these vertices, members of `cell` and not all of them, at its end as a cell of their own, which it returns.

@@ -26,10 +26,50 @@ impl Traffic {
     }
 }
 
+/// Messages of a pair by the power of two below their size.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Sizes(BTreeMap<u8, Traffic>);
+
+impl Sizes {
+    fn add(&mut self, traffic: Traffic) {
+        let size = traffic.bytes.checked_div(traffic.messages).unwrap_or(0);
+        self.0.entry(size.checked_ilog2().map_or(0, |power| power as u8 + 1)).or_default().add(traffic);
+    }
+
+    fn total(&self) -> Traffic {
+        let mut total = Traffic::default();
+        self.0.values().for_each(|&traffic| total.add(traffic));
+        total
+    }
+
+    /// Without messages of sizes that are rare on this pair: one huge message of the set-up, beside thousands, is none of
+    /// the pair's usual traffic.
+    fn usual(&self) -> Traffic {
+        let most = self.0.values().map(|traffic| traffic.messages).max().unwrap_or(0);
+        let mut usual = Traffic::default();
+        let frequent = |traffic: &&Traffic| traffic.messages as f64 >= SIGNIFICANT * most as f64;
+        self.0.values().filter(frequent).for_each(|&traffic| usual.add(traffic));
+        usual
+    }
+}
+
 /// Messages and bytes of each ordered pair of ranks; only pairs with messages are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matrix {
-    rows: Vec<BTreeMap<u32, Traffic>>,
+    rows: Vec<BTreeMap<u32, Sizes>>,
+}
+
+/// What a typical pair is: the one at which half of the whole traffic is reached, from the pairs with the most down. Few
+/// messages of the set-up, or small ones of a coarse level, do not move it, however many pairs have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Half of the messages, for messages and for bytes: a few huge messages count no more than as many small ones.
+    Both,
+    /// Half of the messages, and half of the bytes: the pairs with the bulk of the data.
+    Bytes,
+    /// Half of the messages; bytes do not matter.
+    Messages,
 }
 
 /// The significant pairs of a matrix, without direction and without messages of a rank to itself.
@@ -76,14 +116,21 @@ impl Matrix {
         let (mut sent, mut received) = (Matrix::new(ranks), Matrix::new(ranks));
         for part in parts {
             for (rank, partners) in part? {
-                partners.sent.iter().for_each(|(&peer, &traffic)| sent.add(rank, peer, traffic));
-                partners.received.iter().for_each(|(&peer, &traffic)| received.add(peer, rank, traffic));
+                sent.rows[rank as usize] = partners.sent;
+                for (peer, sizes) in partners.received {
+                    if let Some(row) = received.rows.get_mut(peer as usize) {
+                        row.insert(rank, sizes);
+                    }
+                }
             }
         }
         for (row, other) in sent.rows.iter_mut().zip(received.rows) {
-            for (peer, traffic) in other {
+            row.retain(|&peer, _| peer < ranks);
+            for (peer, sizes) in other {
                 let most = row.entry(peer).or_default();
-                *most = (*most).max(traffic);
+                if most.total() < sizes.total() {
+                    *most = sizes;
+                }
             }
         }
         Ok(sent)
@@ -105,44 +152,56 @@ impl Matrix {
 
     /// What `from` sends to `to`.
     pub fn sent(&self, from: u32, to: u32) -> Traffic {
-        self.rows.get(from as usize).and_then(|row| row.get(&to)).copied().unwrap_or_default()
+        self.rows.get(from as usize).and_then(|row| row.get(&to)).map(Sizes::total).unwrap_or_default()
     }
 
     /// All ordered pairs with messages, ascending.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, Traffic)> + '_ {
-        let pairs = |(from, row)| BTreeMap::iter(row).map(move |(&to, &traffic)| (from as u32, to, traffic));
+        self.each().map(|(from, to, sizes)| (from, to, sizes.total()))
+    }
+
+    fn each(&self) -> impl Iterator<Item = (u32, u32, &Sizes)> + '_ {
+        let pairs = |(from, row)| BTreeMap::iter(row).map(move |(&to, sizes)| (from as u32, to, sizes));
         self.rows.iter().enumerate().flat_map(pairs)
     }
 
     /// The same program with other numbers of ranks: what was rank `r` is rank `number[r]`.
     ///
     /// # Panics
-    /// If `number` has fewer numbers than there are ranks.
+    /// If `number` is not a permutation of the ranks.
     #[must_use]
     pub fn renumbered(&self, number: &[u32]) -> Matrix {
         let mut matrix = Matrix::new(self.ranks());
-        self.pairs().for_each(|(from, to, traffic)| matrix.add(number[from as usize], number[to as usize], traffic));
+        for (from, to, sizes) in self.each() {
+            matrix.rows[number[from as usize] as usize].insert(number[to as usize], sizes.clone());
+        }
         matrix
     }
 
-    /// The pairs with at least [`SIGNIFICANT`] of the messages and of the bytes of a typical pair. The typical value is
-    /// the largest such that pairs with at least as much have half of the whole traffic: messages of the set-up, which
-    /// are few, and messages of a coarse level, which are small, do not change it, however many pairs have them.
-    pub fn significant(&self) -> Significant {
-        let mut pairs: BTreeMap<(u32, u32), (Traffic, bool)> = BTreeMap::new();
-        for (from, to, traffic) in self.pairs().filter(|(from, to, _)| from != to) {
-            let (both, one_way) = pairs.entry((from.min(to), from.max(to))).or_insert((Traffic::default(), true));
-            *one_way = *both == Traffic::default();
-            both.add(traffic);
+    /// The pairs with at least [`SIGNIFICANT`] of the messages, and by most measures of the bytes, of a typical pair.
+    /// Of a pair only messages of usual sizes count.
+    pub fn significant(&self, measure: Measure) -> Significant {
+        let mut both: BTreeMap<(u32, u32), (Sizes, bool)> = BTreeMap::new();
+        for (from, to, sizes) in self.each().filter(|(from, to, _)| from != to) {
+            let (all, one_way) = both.entry((from.min(to), from.max(to))).or_default();
+            *one_way = all.0.is_empty();
+            sizes.0.values().for_each(|&traffic| all.add(traffic));
         }
-        let typical = |of: fn(&Traffic) -> u64| typical(pairs.values().map(|(traffic, _)| of(traffic)).collect());
-        let (messages, bytes) = (typical(|t| t.messages), typical(|t| t.bytes));
+        let pairs: Vec<_> = both.into_iter().map(|(pair, (sizes, one_way))| (pair, sizes.usual(), one_way)).collect();
+        let typical =
+            |of: fn(&Traffic) -> (u64, u64)| typical(pairs.iter().map(|(_, traffic, _)| of(traffic)).collect());
+        let messages = typical(|t| (t.messages, t.messages));
+        let bytes = match measure {
+            Measure::Both => typical(|t| (t.bytes, t.messages)),
+            Measure::Bytes => typical(|t| (t.bytes, t.bytes)),
+            Measure::Messages => 0,
+        };
         let enough = |value: u64, typical: u64| value as f64 >= SIGNIFICANT * typical as f64;
         let (mut edges, mut one_ways) = (Vec::new(), 0);
-        for (&pair, (traffic, one_way)) in &pairs {
+        for &(pair, traffic, one_way) in &pairs {
             if enough(traffic.messages, messages) && enough(traffic.bytes, bytes) {
                 edges.push(pair);
-                one_ways += u64::from(*one_way);
+                one_ways += u64::from(one_way);
             }
         }
         let rare = (pairs.len() - edges.len()) as u64;
@@ -150,23 +209,23 @@ impl Matrix {
     }
 }
 
-/// The largest value such that the values at least as large add up to half of the sum of all.
-fn typical(mut values: Vec<u64>) -> u64 {
+/// Of values with weights, the largest such that those at least as large have half of the weight.
+fn typical(mut values: Vec<(u64, u64)>) -> u64 {
     values.sort_unstable_by(|a, b| b.cmp(a));
-    let sum: u128 = values.iter().map(|&value| u128::from(value)).sum();
+    let sum: u128 = values.iter().map(|&(_, weight)| u128::from(weight)).sum();
     let mut above = 0u128;
-    let reaches = |value: &&u64| {
-        above += u128::from(**value);
+    let reaches = |(_, weight): &&(u64, u64)| {
+        above += u128::from(*weight);
         2 * above >= sum
     };
-    values.iter().find(reaches).copied().unwrap_or(0)
+    values.iter().find(reaches).map_or(0, |(value, _)| *value)
 }
 
 /// Whom a rank sends to and receives from.
 #[derive(Default)]
 struct Partners {
-    sent: BTreeMap<u32, Traffic>,
-    received: BTreeMap<u32, Traffic>,
+    sent: BTreeMap<u32, Sizes>,
+    received: BTreeMap<u32, Sizes>,
 }
 
 impl Partners {
@@ -204,7 +263,7 @@ mod tests {
             matrix.add(0, rank, Traffic { messages: 1, bytes: 50_000_000 });
             matrix.add(rank, (rank + 3) % 16, Traffic { messages: 50, bytes: 400 });
         }
-        let found = matrix.significant();
+        let found = matrix.significant(Measure::Both);
         assert_eq!(found.graph.edges(), 16);
         assert_eq!(found.one_way, 15, "rank 0 sends to its left neighbour too");
         assert!(found.rare > 20);
@@ -212,14 +271,16 @@ mod tests {
 
     #[test]
     fn messages_without_bytes_count() {
-        let found = ring(8, Traffic { messages: 3, bytes: 0 }).significant();
+        let found = ring(8, Traffic { messages: 3, bytes: 0 }).significant(Measure::Both);
         assert_eq!((found.graph.edges(), found.rare, found.one_way), (8, 0, 8));
     }
 
     #[test]
     fn the_typical_value_is_that_which_carries_half() {
         assert_eq!(typical(vec![]), 0);
-        assert_eq!(typical(vec![10, 10, 10, 1, 1, 1]), 10);
-        assert_eq!(typical(vec![100, 1, 1]), 100);
+        let own = |values: &[u64]| typical(values.iter().map(|&value| (value, value)).collect());
+        assert_eq!(own(&[10, 10, 10, 1, 1, 1]), 10);
+        assert_eq!(own(&[100, 1, 1]), 100);
+        assert_eq!(typical(vec![(100, 1), (1, 1), (1, 1)]), 1);
     }
 }

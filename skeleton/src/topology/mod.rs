@@ -5,6 +5,7 @@
 //! * [`shapes`], [`mesh`]: the topologies that are known
 //! * [`recognise`]: the decision tree: simple tests, spectrum, isomorphism
 //! * [`directions`]: names for whom a rank talks to, by the topology, and for what it does not have
+//! * [`made`]: matrices made after NPB's formulas, for tests and benchmarks
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,6 +22,7 @@
 pub mod directions;
 pub mod graph;
 pub mod isomorphism;
+pub mod made;
 pub mod matrix;
 pub mod mesh;
 pub mod recognise;

@@ -2,7 +2,7 @@
 //! isomorphism test, and which of those that are isomorphic the program's own numbering of its ranks means.
 use super::graph::Graph;
 use super::isomorphism::{BUDGET, Found, isomorphism};
-use super::matrix::Matrix;
+use super::matrix::{Matrix, Measure, Significant};
 use super::shapes::Topology;
 use super::spectrum;
 use serde::Serialize;
@@ -54,6 +54,8 @@ pub struct Placed {
 pub struct Recognition {
     /// Ranks.
     pub ranks: u32,
+    /// By which measure pairs are significant.
+    pub measure: Measure,
     /// Significant pairs.
     pub pairs: u64,
     /// Pairs with messages that are not significant.
@@ -78,15 +80,36 @@ pub struct Recognition {
     pub seconds: f64,
 }
 
-/// Recognises the topology of a matrix.
+/// Recognises the topology of a matrix: by the first [`Measure`] of significant pairs whose graph is one.
 pub fn recognise(matrix: &Matrix) -> Recognition {
     let begun = Instant::now();
-    let significant = matrix.significant();
+    let mut tried: Vec<Graph> = Vec::new();
+    let mut first = None;
+    for measure in [Measure::Both, Measure::Bytes, Measure::Messages] {
+        let significant = matrix.significant(measure);
+        if tried.contains(&significant.graph) {
+            continue;
+        }
+        let mut recognition = by(matrix, measure, &significant);
+        recognition.seconds = begun.elapsed().as_secs_f64();
+        if recognition.topology.is_some() {
+            return recognition;
+        }
+        tried.push(significant.graph);
+        first.get_or_insert(recognition);
+    }
+    let mut unknown = first.expect("one measure is always tried");
+    unknown.seconds = begun.elapsed().as_secs_f64();
+    unknown
+}
+
+fn by(matrix: &Matrix, measure: Measure, significant: &Significant) -> Recognition {
     let graph = &significant.graph;
     let components: Vec<Vec<u32>> = graph.components().into_iter().filter(|c| c.len() > 1).collect();
     let linked: usize = components.iter().map(Vec::len).sum();
     let mut recognition = Recognition {
         ranks: matrix.ranks(),
+        measure,
         pairs: graph.edges() as u64,
         rare: significant.rare,
         one_way: significant.one_way,
@@ -111,7 +134,6 @@ pub fn recognise(matrix: &Matrix) -> Recognition {
         }
         Err(reason) => recognition.reason = Some(reason),
     }
-    recognition.seconds = begun.elapsed().as_secs_f64();
     recognition
 }
 

@@ -1,0 +1,15 @@
+//! Skeletons: what the seed's tables show.
+//!
+//! `bench-skeleton topology [TRACE ...]`: the seed's Table 2, from made matrices and from traces.
+mod topology;
+
+type Res<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Res<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.split_first() {
+        Some((mode, rest)) if mode == "topology" => topology::run(rest),
+        Some((other, _)) => Err(format!("there is no '{other}': say topology").into()),
+        None => topology::run(&[]),
+    }
+}
