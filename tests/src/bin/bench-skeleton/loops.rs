@@ -108,7 +108,12 @@ fn table(path: &Path) -> Res<()> {
     };
     let program = trace.ranks().find_map(|rank| trace.header(rank)).map_or("", |header| header.program.as_str());
     let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or("?");
-    println!("{name}, {} ranks: {} classes of ranks, {} groups", trace.size(), found.all.len(), survey.groups.all.len());
+    println!(
+        "{name}, {} ranks: {} classes of ranks, {} groups",
+        trace.size(),
+        found.all.len(),
+        survey.groups.all.len()
+    );
     survey.left_out.iter().for_each(|sentence| println!("  {sentence}"));
     figure("  two passes over all ranks", seconds, "s", Bound::None);
     let sequences = found.all.iter().map(|class| loops::unroll(&class.nest));
