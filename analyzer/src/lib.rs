@@ -5,6 +5,7 @@
 //! * [`pilot`], [`candidates`], [`marker`], [`segments`], [`levels`]: `--method marker`
 //! * [`clock`], [`pbb`]: logical time, and `--method pbb`
 //! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
+//! * [`loops`], [`nest`]: loop nests of symbols, for the structure of phases and for performance skeletons (seed 002)
 //! * [`estimate`], [`restarts`]: from measured pieces to the whole run
 //! * [`model`], [`file`]: the result, and how it is kept
 pub mod candidates;

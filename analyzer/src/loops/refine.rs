@@ -10,6 +10,9 @@ const TURNS: usize = 6;
 
 /// The same sequence in a nest that is not longer.
 pub fn refine(nodes: Vec<Node<u32>>, sequence: &[u32]) -> Vec<Node<u32>> {
+    if nodes.iter().all(|node| matches!(node, Node::Item(_))) {
+        return nodes;
+    }
     let mut done: Vec<(Node<u32>, usize)> = Vec::new();
     let mut rest: Vec<(Node<u32>, usize)> = Vec::new();
     let mut at = 0;

@@ -40,6 +40,7 @@ pub fn procedure(name: &str) -> ProcId {
 }
 
 /// The calls of one rank, one after the other.
+#[derive(Clone, Debug)]
 pub struct Calls {
     pub list: Vec<(Call, Vec<Part>)>,
     pub now: u64,
