@@ -6,7 +6,7 @@ use crate::shell::{self, Done, Failure};
 pub const HELP: &str = "\
 Measure the tracer, the analyzer, predictions, the split process and its images, or transformed traces
 
-Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform|stability> [ARGUMENTS]
+Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform|stability|scaling> [ARGUMENTS]
 
   tracer      ns and bytes per event, and the slow-down of real programs under Open MPI and MPICH
   analyzer    events per second, memory, and linearity on made traces
@@ -14,6 +14,7 @@ Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform
   checkpoint  the split process: what it adds to calls, system calls and programs; saving, restoring, restarts
   transform   trace transformation: calls per second on made traces (speed), error against the truth (error)
   stability   the longest common subsequence of two long traces
+  scaling     seed 003's Table 2 (table2), profiles and fits (speed), real programs on more ranks (real)
   truespeed   restarted phases of programs bound by their memory against native and split runs
 
 What follows is handed to the benchmark program.";
@@ -25,7 +26,7 @@ pub fn run(args: &[String]) -> Done {
         Some("analyzer") => {
             command.args(["run", "--release", "-p", "phasecast-analyzer", "--example", "bench_analyzer", "--"]);
         }
-        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed" | "transform" | "stability")) => {
+        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed" | "transform" | "stability" | "scaling")) => {
             setup::run(&[])?;
             shell::step(shell::cargo().args(["build", "--release"]))?;
             command.args(["run", "--release", "-p", "phasecast-tests", "--bin", &format!("bench-{name}"), "--"]);

@@ -39,7 +39,8 @@ pub fn choose(forms: &[&dyn Form], points: &[Point]) -> Result<Choice, FitError>
         let better = best.as_ref().is_none_or(|best| {
             let simple = forms[best.form].parameters();
             let worth = if form.parameters() > simple { WORTH } else { 1.0 };
-            left_out < worth * best.left_out || (best.left_out.is_infinite() && at < best.form && left_out.is_infinite())
+            left_out < worth * best.left_out
+                || (best.left_out.is_infinite() && at < best.form && left_out.is_infinite())
         });
         if better {
             best = Some(Choice { form: at, fitted, left_out });

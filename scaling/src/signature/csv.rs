@@ -94,10 +94,10 @@ impl Table {
         let pick = |wanted: bool| -> Table {
             let at: Vec<usize> =
                 (0..self.processors.len()).filter(|&at| aside(self.processors[at]) == wanted).collect();
-            let phases = self.phases.iter().map(|phase| ScaledPhase {
-                times: at.iter().map(|&at| phase.times[at]).collect(),
-                ..phase.clone()
-            });
+            let phases = self
+                .phases
+                .iter()
+                .map(|phase| ScaledPhase { times: at.iter().map(|&at| phase.times[at]).collect(), ..phase.clone() });
             Table { processors: at.iter().map(|&at| self.processors[at]).collect(), phases: phases.collect() }
         };
         let Table { processors, phases } = pick(false);

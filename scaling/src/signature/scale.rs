@@ -1,7 +1,7 @@
 //! Signatures of all phases, and what follows from them for more processors (seed 003, section 3.1, Table 2).
+use super::ScaleError;
 use super::forms::Signature;
 use super::runs::{Runs, ScaledPhase};
-use super::ScaleError;
 use crate::fit::bootstrap::quantile;
 use crate::fit::{Choice, Draws, Fitted, Form, Point, Random, choose, fit, left_out};
 use crate::phases::Kind;

@@ -139,8 +139,7 @@ pub fn of_analyses(runs: &[(PathBuf, Analysis)]) -> Result<Runs, ScaleError> {
     if left > 0 {
         notes.push(format!("{left} phases have no partner in every run: their time is in the {REST}"));
     }
-    let shared_out: Vec<u32> =
-        (0..runs.len()).filter(|at| !with.contains(at)).map(|at| runs[at].1.ranks).collect();
+    let shared_out: Vec<u32> = (0..runs.len()).filter(|at| !with.contains(at)).map(|at| runs[at].1.ranks).collect();
     let smallest = with.iter().copied().min_by_key(|&at| runs[at].1.ranks);
     let mut phases: Vec<ScaledPhase> = kept
         .iter()
