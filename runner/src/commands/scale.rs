@@ -145,7 +145,7 @@ fn traces(args: &ScaleArgs) -> Result<Input> {
         let program = header.map_or_else(String::new, |header| header.program.clone());
         runs.push(ProfiledRun { path: path.clone(), program, profile: made(&trace, &args.how)? });
     }
-    Ok(Input { runs: of_profiles(&runs, &args.how.phases())?, machine, truth: None })
+    Ok(Input { runs: of_profiles(&runs, &args.how.phases(), args.seed_forms)?, machine, truth: None })
 }
 
 fn analyses(paths: &[PathBuf]) -> Result<Input> {

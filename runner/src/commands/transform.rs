@@ -86,7 +86,8 @@ pub fn run(args: &TransformArgs) -> Result<()> {
         .into());
     }
     let settings = Settings {
-        ratio: args.ratio,
+        // Without a base machine, the target's processors are those that the ranks computed on.
+        ratio: args.ratio.or((args.base.is_none() && args.ratios_from.is_empty()).then_some(1.0)),
         small: small.as_ref().map(|[base, target]| [base, target]),
         contention: !args.no_contention,
         ..Settings::default()

@@ -17,7 +17,7 @@ pub mod sources;
 
 pub use forms::Signature;
 pub use runs::{Runs, ScaledPhase};
-pub use scale::{Forecast, Scaled, Settings, scale};
+pub use scale::{Forecast, Scaled, Settings, foresight, scale};
 
 use crate::fit::FitError;
 use std::path::PathBuf;

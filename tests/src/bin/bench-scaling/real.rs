@@ -1,8 +1,8 @@
 //! Real programs on more ranks than there are processors: what each rank computes is measured by its processor time, what
-//! communication costs is taken from a machine file, and so is the truth at the number of ranks that is predicted.
+//! communication costs is taken from a machine file, and so is the truth at the number of ranks that is predicted. Only
+//! what is between `MPI_Init` and `MPI_Finalize` counts: these two take as long whatever the number of ranks here.
 use crate::Res;
 use phasecast_tests::bench::mean;
-use phasecast_trace::Trace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,11 +44,12 @@ pub fn run(args: &[String]) -> Res<()> {
         let (mut traces, mut times) = (Vec::new(), Vec::new());
         for &count in ranks.iter().chain([&to]) {
             let trace = traced(&own, &machine, count, program, &words)?;
-            times.push((count, Trace::open(&trace)?.run_time().seconds()));
+            let profile: Value = serde_json::from_str(&done(phasecast(&["profile", "--main", "--json"]).arg(&trace))?)?;
+            times.push((count, profile["duration_s"].as_f64().ok_or("a profile has a duration")?));
             traces.push(trace);
         }
         let truth = times[times.len() - 1].1;
-        let mut command = phasecast(&["scale", "--json", "--to", &to.to_string()]);
+        let mut command = phasecast(&["scale", "--main", "--json", "--to", &to.to_string()]);
         command.args(&more).args(&traces[..ranks.len()]);
         let answer: Value = serde_json::from_str(&done(&mut command)?)?;
         let number = |key: &Value| key.as_f64().ok_or("a number is missing");
