@@ -110,6 +110,14 @@ pub enum Command {
   phasecast transform big.trace --base here.toml --target there.toml -o there.trace --ratios-from here/small.trace there/small.trace
   phasecast transform cg.trace --base here.toml --target there.toml -o predicted.trace --observed seen.trace"))]
     Transform(commands::transform::TransformArgs),
+    #[command(after_long_help = examples!("  phasecast profile cg.trace
+  phasecast profile cg.trace --smooth moving:3:21+round:0.5 --svg cg.svg --csv cg.csv
+  phasecast profile cg.trace --smooth segments:auto --count 9 --json | jq .phases"))]
+    Profile(commands::profile::ProfileArgs),
+    #[command(after_long_help = examples!("  phasecast scale cg2.trace cg4.trace cg8.trace --to 64
+  phasecast scale cg2.phases cg4.phases cg8.phases --to 64,256,4096 --svg speedup.svg --prediction cg64.json
+  phasecast scale table.csv --to 64 --seed-forms --unit 0.0005"))]
+    Scale(commands::scale::ScaleArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]

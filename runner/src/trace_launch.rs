@@ -2,6 +2,7 @@
 //! program, so there is nothing for a launcher to forward.
 use anyhow::{Context, Result, bail};
 use phasecast_trace::TraceError;
+use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK};
 use phasecast_trace::reader::file_name;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -23,12 +24,25 @@ pub struct TraceArgs {
     /// Do not print the summary at the end
     #[arg(short, long)]
     pub quiet: bool,
+    /// When time passes in the trace. With `computing`, only while a rank computes, by the processor time of its thread: so
+    /// that more ranks than processors can be traced, for `phasecast transform` to add what their communication costs
+    #[arg(long, value_enum, default_value_t = ClockArg::Wall)]
+    pub clock: ClockArg,
     /// Delay calls as this file says (see `phasecast stability`)
     #[arg(long, value_name = "FILE", hide = true)]
     pub delays: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+}
+
+/// When time passes in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ClockArg {
+    /// Always
+    Wall,
+    /// While the rank's own code runs; in MPI it stands still (programs of one thread)
+    Computing,
 }
 
 /// Becomes the program, with the tracer in it.
@@ -57,6 +71,10 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     run.args(rest).env("LD_PRELOAD", preload).env("PHASECAST_TRACE", output).env("PHASECAST_EXE", command);
     if args.quiet {
         run.env("PHASECAST_QUIET", "1");
+    }
+    run.env_remove(CLOCK_VARIABLE);
+    if args.clock == ClockArg::Computing {
+        run.env(CLOCK_VARIABLE, COMPUTING_CLOCK);
     }
     run.env_remove(phasecast_trace::delays::VARIABLE);
     if let Some(delays) = &args.delays {

@@ -94,7 +94,8 @@ impl Plot {
     pub fn line(&mut self, name: &str, colour: &str, dashed: bool, points: impl Iterator<Item = (f64, f64)>) {
         let path = self.path(points);
         let dash = if dashed { " stroke-dasharray=\"6 4\"" } else { "" };
-        let _ = writeln!(self.body, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dash}/>");
+        let _ =
+            writeln!(self.body, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dash}/>");
         self.name(name, colour);
     }
 

@@ -278,6 +278,11 @@ pub struct CommDef {
     pub remote: Vec<u32>,
 }
 
+/// In the place of [`RankHeader::boot_id`]: time passes only while the rank computes, and stands still in MPI.
+pub const COMPUTING_CLOCK: &str = "computing";
+/// The environment variable by which `phasecast trace` asks the tracer for that clock; its value is [`COMPUTING_CLOCK`].
+pub const CLOCK_VARIABLE: &str = "PHASECAST_CLOCK";
+
 /// How a clock reading becomes nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockStart {

@@ -117,6 +117,11 @@ impl Trace {
         Some(&self.loaded(rank)?.file.header)
     }
 
+    /// Whether time passes in it only while ranks compute ([`crate::model::COMPUTING_CLOCK`]): calls take no time.
+    pub fn is_of_computing(&self) -> bool {
+        self.header(Rank(0)).is_some_and(|header| header.boot_id == crate::model::COMPUTING_CLOCK)
+    }
+
     /// How a rank's recording ended; none if it was cut off.
     pub fn trailer(&self, rank: Rank) -> Option<&Trailer> {
         self.loaded(rank)?.file.trailer.as_ref()

@@ -1,10 +1,16 @@
-//! The clock of the trace: the time stamp counter where it runs evenly, else CLOCK_MONOTONIC.
+//! The clock of the trace: the time stamp counter where it runs evenly, else CLOCK_MONOTONIC. Or, if that is asked for,
+//! the processor time of the thread outside of MPI: however many ranks share a processor, that is what each computes.
 //!
 //! A unit is a reading shifted right such that it lasts 8 to 16 ns: fine enough, and its varints are short.
-use phasecast_trace::model::ClockStart;
+use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 static TSC: AtomicBool = AtomicBool::new(false);
+/// Whether time passes only while the thread computes.
+static COMPUTING: AtomicBool = AtomicBool::new(false);
+/// Shortest time between two readings of the thread's clock in ns: what a reading adds to the computation around it.
+static READING: AtomicU64 = AtomicU64::new(0);
 static SHIFT: AtomicU8 = AtomicU8::new(3);
 /// Raw reading, CLOCK_MONOTONIC and CLOCK_REALTIME at the start of the process.
 static START: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
@@ -28,9 +34,53 @@ pub fn raw() -> u64 {
     if TSC.load(Relaxed) {
         // SAFETY: rdtsc is part of every x86-64 processor.
         unsafe { std::arch::x86_64::_rdtsc() }
+    } else if COMPUTING.load(Relaxed) {
+        computed()
     } else {
         monotonic()
     }
+}
+
+thread_local! {
+    /// Processor time of the thread that was not computation, and the last reading, in ns.
+    static LOST: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// What the thread has computed so far, in ns. It never goes back.
+#[cold]
+fn computed() -> u64 {
+    let time = system(libc::CLOCK_THREAD_CPUTIME_ID);
+    LOST.with(|cell| {
+        let (lost, last) = cell.get();
+        let now = time.saturating_sub(lost).max(last);
+        cell.set((lost, now));
+        now
+    })
+}
+
+/// A call that was entered at `enter` returns now: the time, in units. Where only computation counts, no time has passed.
+#[inline(always)]
+pub fn returned(enter: u64) -> u64 {
+    if TSC.load(Relaxed) { now() } else { returned_slowly(enter) }
+}
+
+#[cold]
+fn returned_slowly(enter: u64) -> u64 {
+    if !COMPUTING.load(Relaxed) {
+        return now();
+    }
+    LOST.with(|cell| {
+        let last = cell.get().1;
+        let time = system(libc::CLOCK_THREAD_CPUTIME_ID);
+        // The reading itself, too, is no computation.
+        cell.set((time.saturating_sub(last) + READING.load(Relaxed), last));
+    });
+    enter
+}
+
+/// Whether time passes only while threads compute.
+pub fn is_computing() -> bool {
+    COMPUTING.load(Relaxed)
 }
 
 /// A raw reading in units.
@@ -53,16 +103,28 @@ fn invariant_tsc() -> bool {
 
 /// Notes the start of the process.
 pub fn start() {
-    TSC.store(invariant_tsc(), Relaxed);
+    if std::env::var_os(CLOCK_VARIABLE).is_some_and(|clock| clock == COMPUTING_CLOCK) {
+        COMPUTING.store(true, Relaxed);
+        let read = || system(libc::CLOCK_THREAD_CPUTIME_ID);
+        let reading = (0..64).map(|_| (read(), read())).map(|(a, b)| b.saturating_sub(a)).min();
+        READING.store(reading.unwrap_or(0), Relaxed);
+    } else {
+        TSC.store(invariant_tsc(), Relaxed);
+    }
     START[0].store(raw(), Relaxed);
-    START[1].store(monotonic(), Relaxed);
+    START[1].store(reference(), Relaxed);
     START[2].store(system(libc::CLOCK_REALTIME), Relaxed);
+}
+
+/// The clock by which readings become ns.
+fn reference() -> u64 {
+    if is_computing() { computed() } else { monotonic() }
 }
 
 /// A pair of units and CLOCK_MONOTONIC at one moment.
 pub fn pair() -> (u64, u64) {
     let before = raw();
-    let ns = monotonic();
+    let ns = reference();
     (units(before + (raw().saturating_sub(before)) / 2), ns)
 }
 
@@ -70,8 +132,9 @@ pub fn pair() -> (u64, u64) {
 /// milliseconds after it, before any reading is turned into units.
 pub fn calibrate() -> ClockStart {
     let [start, ns, realtime_ns] = [0, 1, 2].map(|i| START[i].load(Relaxed));
-    let (reading, now) = (raw(), monotonic());
-    let pace = (reading - start) as f64 / now.saturating_sub(ns).max(1) as f64;
+    let (reading, now) = (raw(), reference());
+    // A reading of the thread's clock is in ns as it is.
+    let pace = if is_computing() { 1.0 } else { (reading - start) as f64 / now.saturating_sub(ns).max(1) as f64 };
     SHIFT.store(shift_for(pace), Relaxed);
     ClockStart {
         tsc: TSC.load(Relaxed),

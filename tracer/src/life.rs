@@ -110,7 +110,7 @@ pub fn init(plan: &'static Plan, site: usize, call: &mut dyn FnMut() -> usize) -
     let Some(_inside) = slot.enter() else { return call() };
     let enter = clock::raw();
     let rc = call();
-    let exit = clock::raw();
+    let exit = if clock::is_computing() { clock::returned(enter) } else { clock::raw() };
     if failed(rc) {
         return rc;
     }
@@ -202,7 +202,7 @@ extern "C" fn forked() {
     stop();
 }
 
-fn header(rank: &Rank, clock: phasecast_trace::model::ClockStart, library: &Library) -> RankHeader {
+fn header(rank: &Rank, start: phasecast_trace::model::ClockStart, library: &Library) -> RankHeader {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let command = fs::read("/proc/self/cmdline").unwrap_or_default();
     let mut words = command.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
@@ -219,14 +219,18 @@ fn header(rank: &Rank, clock: phasecast_trace::model::ClockStart, library: &Libr
         rank: rank.sink.rank,
         size: rank.size,
         host: read("/proc/sys/kernel/hostname"),
-        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        boot_id: if clock::is_computing() {
+            phasecast_trace::model::COMPUTING_CLOCK.to_owned()
+        } else {
+            read("/proc/sys/kernel/random/boot_id")
+        },
         pid: rank.pid,
         program: fs::read_link("/proc/self/exe").map_or(first, |path| path.to_string_lossy().into_owned()),
         args,
         mpi: version,
         abi: ["openmpi", "mpich", "standard"][library.abi as usize].to_owned(),
         writer: concat!("phasecast ", env!("CARGO_PKG_VERSION")).to_owned(),
-        clock,
+        clock: start,
         procedures: names(),
     }
 }

@@ -54,6 +54,42 @@ impl Machine {
         }
     }
 
+    /// A machine on which this one's communication costs nothing: the base of a trace in which time passes only while
+    /// ranks compute. Its kernels are those of `self`.
+    #[must_use]
+    pub fn free(&self) -> Machine {
+        let nothing =
+            |costs: &Costs| Costs(costs.0.iter().map(|cost| Cost { bytes: cost.bytes, ..Cost::default() }).collect());
+        let link = |link: &Link| Link {
+            place: link.place,
+            latency_s: 0.0,
+            bandwidth: f64::MAX,
+            eager_bytes: None,
+            overlap: link.overlap,
+            contention: None,
+            send: nothing(&link.send),
+            receive: nothing(&link.receive),
+            isend: nothing(&link.isend),
+            irecv: nothing(&link.irecv),
+            wait: nothing(&link.wait),
+            wait_send: nothing(&link.wait_send),
+            transfer: nothing(&link.transfer),
+        };
+        let collective = |collective: &Collective| Collective {
+            name: collective.name.clone(),
+            ranks: collective.ranks,
+            costs: nothing(&collective.costs),
+            root: nothing(&collective.root),
+            others: nothing(&collective.others),
+        };
+        Machine {
+            life: self.life.map(|_| Life::default()),
+            links: self.links.iter().map(link).collect(),
+            collectives: self.collectives.iter().map(collective).collect(),
+            ..self.clone()
+        }
+    }
+
     /// What messages cost in a place.
     pub fn link(&self, place: Place) -> Option<&Link> {
         self.links.iter().find(|link| link.place == place)
@@ -155,7 +191,7 @@ pub struct Link {
 pub struct Costs(pub Vec<Cost>);
 
 /// What one length costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Length in bytes.

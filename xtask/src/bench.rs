@@ -4,9 +4,9 @@ use crate::setup;
 use crate::shell::{self, Done, Failure};
 
 pub const HELP: &str = "\
-Measure the tracer, the analyzer, predictions, the split process and its images, transformed traces, or skeletons
+Measure the tracer, the analyzer, predictions, the split process and its images, transformed traces, skeletons, or scaling
 
-Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform|stability|skeleton> [ARGUMENTS]
+Usage: cargo xtask bench NAME [ARGUMENTS]
 
   tracer      ns and bytes per event, and the slow-down of real programs under Open MPI and MPICH
   analyzer    events per second, memory, and linearity on made traces
@@ -16,6 +16,7 @@ Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform
   skeleton    the topologies of the seed's Table 2 (topology), the loops of its Table 3 and the time to find them (loops),
               from made matrices and sequences and from the traces given
   stability   the longest common subsequence of two long traces
+  scaling     seed 003's Table 2 (table2), profiles and fits (speed), real programs on more ranks (real)
   truespeed   restarted phases of programs bound by their memory against native and split runs
 
 What follows is handed to the benchmark program.";
@@ -27,7 +28,10 @@ pub fn run(args: &[String]) -> Done {
         Some("analyzer") => {
             command.args(["run", "--release", "-p", "phasecast-analyzer", "--example", "bench_analyzer", "--"]);
         }
-        Some(name @ ("tracer" | "predict" | "checkpoint" | "truespeed" | "transform" | "stability" | "skeleton")) => {
+        Some(
+            name @ ("tracer" | "predict" | "checkpoint" | "truespeed" | "transform" | "stability" | "skeleton"
+            | "scaling"),
+        ) => {
             setup::run(&[])?;
             shell::step(shell::cargo().args(["build", "--release"]))?;
             command.args(["run", "--release", "-p", "phasecast-tests", "--bin", &format!("bench-{name}"), "--"]);

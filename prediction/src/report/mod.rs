@@ -32,6 +32,19 @@ pub struct Report {
     pub timeline_caption: String,
     /// Its pieces, at most a few thousand.
     pub timeline: Vec<TimelinePiece>,
+    /// Drawings, each in a section of its own.
+    pub drawings: Vec<Drawing>,
+}
+
+/// A drawing in a report.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// Its title.
+    pub title: String,
+    /// What it shows, in a sentence.
+    pub help: String,
+    /// The drawing: an element `svg` of ours, which goes into the page as it is.
+    pub svg: String,
 }
 
 /// One number at the top of a report.
@@ -152,6 +165,7 @@ impl Report {
             rest: rest.iter().filter(|(_, s)| *s > 0.0).map(|(name, s)| ((*name).into(), *s)).collect(),
             timeline_caption: "What was measured on the target machine, rank by rank.".into(),
             timeline: p.timeline.clone(),
+            drawings: Vec::new(),
         }
     }
 

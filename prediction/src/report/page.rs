@@ -32,6 +32,15 @@ pub(super) fn html(report: &Report) -> String {
     }
     let of = if report.answer.is_some() { "What the predicted time is made of" } else { "What the run is made of" };
     section(&mut page, "parts", of, "Weight \u{d7} time of each phase; what belongs to no phase is hatched.");
+    for drawing in &report.drawings {
+        let _ = writeln!(
+            page,
+            "<section><h2>{}</h2><p class=\"help\">{}</p><div class=\"scroll\">{}</div></section>",
+            escape(&drawing.title),
+            escape(&drawing.help),
+            drawing.svg
+        );
+    }
     if !report.timeline.is_empty() {
         let help =
             format!("{} Drag to zoom, double-click to see all of it, hover for the phase.", report.timeline_caption);

@@ -13,7 +13,9 @@ pub mod man;
 pub mod measure;
 pub mod predict;
 pub mod preflight;
+pub mod profile;
 pub mod report;
+pub mod scale;
 pub mod sign;
 pub mod stability;
 mod stability_report;
@@ -46,6 +48,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::Characterize(args) => characterize::run(&args),
         Command::Measure(args) => measure::run(&args),
         Command::Transform(args) => transform::run(&args),
+        Command::Profile(args) => profile::run(&args),
+        Command::Scale(args) => scale::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

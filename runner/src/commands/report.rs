@@ -1,6 +1,5 @@
-//! `phasecast report`: one HTML page to look at, of phases, a signature or a prediction.
-use crate::commands::analyze;
-use crate::exit::Refusal;
+//! `phasecast report`: one HTML page to look at, of a trace, phases, a signature or a prediction.
+use crate::commands::{analyze, profile};
 use crate::output::{self, percent};
 use crate::signature::Signature;
 use anyhow::Result;
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The page needs no network and no other file.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Phases, a signature, or a prediction
+    /// A trace (then its execution profile), phases, a signature, or a prediction
     file: PathBuf,
     /// The page to write
     #[arg(short, long, value_name = "HTML")]
@@ -32,8 +31,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
 
 fn read(path: &Path) -> Result<Report> {
     if path.is_dir() {
-        let what = "it is a folder. Analyse a trace first: `phasecast analyze TRACE -o FILE`.";
-        return Err(Refusal::Input(format!("{} cannot be reported: {what}", path.display())).into());
+        return profile::report(path);
     }
     match Container::kind_of(path).as_deref() {
         Some("signature") => Ok(of_analysis(&Signature::load(path)?.analysis)),
@@ -95,6 +93,7 @@ fn of_analysis(analysis: &Analysis) -> Report {
             .collect(),
         timeline_caption: caption(analysis.pieces.len()),
         timeline: pieces(analysis),
+        drawings: Vec::new(),
     }
 }
 

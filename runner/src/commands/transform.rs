@@ -26,9 +26,10 @@ pub struct TransformArgs {
     /// The trace of the run on the base machine
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// What the base machine costs, as `phasecast characterize` measured it there
+    /// What the base machine costs, as `phasecast characterize` measured it there. A trace made with `trace --clock
+    /// computing` needs it only where the target's processors are others
     #[arg(long, value_name = "FILE")]
-    base: PathBuf,
+    base: Option<PathBuf>,
     /// What the target machine costs
     #[arg(long, value_name = "FILE")]
     target: PathBuf,
@@ -66,8 +67,9 @@ pub fn run(args: &TransformArgs) -> Result<()> {
     if let Some(path) = &args.prediction {
         output::refuse_existing(path)?;
     }
-    let (base, target) = (Machine::read(&args.base)?, Machine::read(&args.target)?);
+    let target = Machine::read(&args.target)?;
     let trace = Trace::open(&args.trace)?;
+    let base = base(args, &trace, &target)?;
     let small = match args.ratios_from.as_slice() {
         [base, target] => Some([Trace::open(base)?, Trace::open(target)?]),
         _ => None,
@@ -84,7 +86,8 @@ pub fn run(args: &TransformArgs) -> Result<()> {
         .into());
     }
     let settings = Settings {
-        ratio: args.ratio,
+        // Without a base machine, the target's processors are those that the ranks computed on.
+        ratio: args.ratio.or((args.base.is_none() && args.ratios_from.is_empty()).then_some(1.0)),
         small: small.as_ref().map(|[base, target]| [base, target]),
         contention: !args.no_contention,
         ..Settings::default()
@@ -120,6 +123,19 @@ pub fn run(args: &TransformArgs) -> Result<()> {
         text.push_str(&compared(rows, outcome.run_s, *run_s));
     }
     output::words(&text)
+}
+
+/// The base machine. Where calls take no time in the trace, it is one on which the target's communication is free.
+fn base(args: &TransformArgs, trace: &Trace, target: &Machine) -> Result<Machine> {
+    let given = args.base.as_deref().map(Machine::read).transpose()?;
+    if trace.is_of_computing() {
+        let kernels = given.map_or_else(|| target.kernels.clone(), |base| base.kernels);
+        return Ok(Machine { kernels, ..target.free() });
+    }
+    given.ok_or_else(|| {
+        let what = "needs --base MACHINE, what the machine costs on which it was traced: measure that with `phasecast characterize` there";
+        Refusal::Usage(format!("{} {what}", args.trace.display())).into()
+    })
 }
 
 fn words(prediction: &Prediction, outcome: &Outcome, path: &Path) -> String {

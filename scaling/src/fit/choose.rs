@@ -5,6 +5,9 @@ use super::form::{Fitted, Form, Point, fit, left_out};
 /// A form with more parameters must have a leave-one-out error smaller than this share of a simpler one's.
 const WORTH: f64 = 0.9;
 
+/// Errors below this are rounding.
+const EXACT: f64 = 1e-9;
+
 /// The form that was chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -35,11 +38,12 @@ pub fn choose(forms: &[&dyn Form], points: &[Point]) -> Result<Choice, FitError>
                 continue;
             }
         };
-        let left_out = left_out(form, points);
+        let left_out = left_out(form, points).max(EXACT);
         let better = best.as_ref().is_none_or(|best| {
             let simple = forms[best.form].parameters();
             let worth = if form.parameters() > simple { WORTH } else { 1.0 };
-            left_out < worth * best.left_out || (best.left_out.is_infinite() && at < best.form && left_out.is_infinite())
+            left_out < worth * best.left_out
+                || (best.left_out.is_infinite() && at < best.form && left_out.is_infinite())
         });
         if better {
             best = Some(Choice { form: at, fitted, left_out });

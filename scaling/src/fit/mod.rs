@@ -19,7 +19,9 @@ pub use linear::{Solution, least_squares, nonnegative};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Fewer points than parameters.
-    #[error("the form {form} has {parameters} parameters and there are {points} different points. Add runs, or choose a form with fewer parameters.")]
+    #[error(
+        "the form {form} has {parameters} parameters and there are {points} different points. Add runs, or choose a form with fewer parameters."
+    )]
     TooFew {
         /// The form.
         form: String,

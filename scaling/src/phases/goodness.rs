@@ -79,7 +79,8 @@ pub(super) fn ways(
     if values.len() > at {
         gaps.push((at, values.len()));
     }
-    let cut: Vec<Vec<(f64, Vec<Edge>)>> = gaps.iter().map(|gap| cuts(&moments, *gap, [transitions, extrema], least)).collect();
+    let cut: Vec<Vec<(f64, Vec<Edge>)>> =
+        gaps.iter().map(|gap| cuts(&moments, *gap, [transitions, extrema], least)).collect();
     let base = fixed.len() + gaps.len();
     let fixed_cost: f64 = fixed.iter().map(|s| moments.cost(s.start, s.end)).sum();
     let mut totals = vec![(fixed_cost, vec![0usize; 0])];
@@ -186,8 +187,7 @@ fn assemble<'a>(
     gaps: &[(usize, usize)],
     edges: impl Iterator<Item = &'a [Edge]>,
 ) -> Vec<Phase> {
-    let mut phases: Vec<Phase> =
-        fixed.iter().map(|s| phase(series, values, (s.start, s.end), s.kind, None)).collect();
+    let mut phases: Vec<Phase> = fixed.iter().map(|s| phase(series, values, (s.start, s.end), s.kind, None)).collect();
     for (&(start, end), edges) in gaps.iter().zip(edges) {
         let mut from = (start, None);
         for edge in edges.iter().map(|edge| (edge.at, edge.shape)).chain([(end, None)]) {

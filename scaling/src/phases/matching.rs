@@ -6,6 +6,18 @@ use super::{Found, Kind, Phase};
 /// How much it costs if a phase is of one kind in one run and of another in the next, in parts of a run's goodness.
 const OTHER_KIND: f64 = 0.02;
 
+/// For each number of phases that all runs can have, up to `most`: each run's phases.
+pub fn every(runs: &[Found], most: usize) -> Vec<Vec<&[Phase]>> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let counts = first.ways.iter().map(|(phases, _)| phases.len()).filter(|count| *count <= most);
+    counts
+        .filter_map(|count| {
+            let of = |run: &'_ Found| run.ways.iter().position(|(phases, _)| phases.len() == count);
+            runs.iter().map(|run| of(run).map(|at| run.ways[at].0.as_slice())).collect()
+        })
+        .collect()
+}
+
 /// For each run its phases, all in the same number; `None` if there is no number of phases that all runs can have.
 pub fn across<'a>(runs: &'a [Found], count: Option<usize>) -> Option<Vec<&'a [Phase]>> {
     let with = |count: usize| -> Option<Vec<&'a (Vec<Phase>, f64)>> {

@@ -36,15 +36,18 @@ const MOST: usize = 160;
 
 /// The transitions outside of `fixed` stretches, in order of place: of the peaks and troughs, and
 /// of the steps, within a neighbourhood of one another the one with the highest rank, and of all the ones with the highest ranks. Beside them all peaks and troughs.
-pub(super) fn find(smooth: &[f64], values: &[f64], radius: usize, fixed: &[Stretch]) -> (Vec<Transition>, Vec<Transition>) {
+pub(super) fn find(
+    smooth: &[f64],
+    values: &[f64],
+    radius: usize,
+    fixed: &[Stretch],
+) -> (Vec<Transition>, Vec<Transition>) {
     let mut all = extrema(smooth, radius);
     let near = all.clone();
     all.extend(steps(values, radius));
     let count = smooth.len();
     let free = |at: usize| {
-        at >= radius
-            && at + radius <= count
-            && fixed.iter().all(|s| at + radius <= s.start || at >= s.end + radius)
+        at >= radius && at + radius <= count && fixed.iter().all(|s| at + radius <= s.start || at >= s.end + radius)
     };
     all.retain(|transition| transition.rank > 0.0 && free(transition.at));
     all.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.at.cmp(&b.at)));

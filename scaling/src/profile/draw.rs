@@ -33,20 +33,18 @@ pub fn csv(profile: &Profile, smoothed: &[f64], phases: &[Phase]) -> String {
 pub fn svg(profile: &Profile, smoothed: &[f64], phases: &[Phase]) -> String {
     let series = &profile.series;
     let most = f64::from(profile.ranks) * 1.05;
-    let title = format!(
-        "Execution profile: {} processors, average parallelism {:.2}",
-        profile.ranks,
-        profile.mean()
-    );
+    let title = format!("Execution profile: {} processors, average parallelism {:.2}", profile.ranks, profile.mean());
     let mut plot = Plot::new(
         &title,
         Axis::linear("time [s]", 0.0, profile.length_s()),
         Axis::linear("busy processors", 0.0, most),
     );
     let middle = |at: usize| 0.5e-9 * (series.edge_ns(at) + series.edge_ns(at + 1)) as f64;
-    let steps = series.points.iter().enumerate().flat_map(|(at, point)| {
-        [at, at + 1].map(|edge| (series.edge_ns(edge) as f64 * 1e-9, point.mean()))
-    });
+    let steps = series
+        .points
+        .iter()
+        .enumerate()
+        .flat_map(|(at, point)| [at, at + 1].map(|edge| (series.edge_ns(edge) as f64 * 1e-9, point.mean())));
     plot.area("busy", COLOURS[0], steps);
     plot.line("smoothed", COLOURS[1], false, smoothed.iter().enumerate().map(|(at, value)| (middle(at), *value)));
     for (number, phase) in (1..).zip(phases.iter().take(MOST_MARKS)) {

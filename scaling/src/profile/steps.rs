@@ -1,6 +1,6 @@
 //! The ranks together: a merge of their times, in which memory is bounded by a few blocks of each rank.
-use super::toggles::{Source, window};
 use super::Settings;
+use super::toggles::{Source, window};
 use phasecast_trace::ahead::with_blocks;
 use phasecast_trace::{Trace, TraceError};
 use std::cmp::Reverse;
@@ -36,8 +36,7 @@ pub fn for_each_step<E: From<TraceError>>(
     mut each: impl FnMut(Step) -> Result<(), E>,
 ) -> Result<(), E> {
     let window = window(trace, settings.part)?;
-    let sources: Vec<Source<'_>> =
-        trace.ranks().map(|rank| Source::new(trace, rank, settings.busy, window)).collect();
+    let sources: Vec<Source<'_>> = trace.ranks().map(|rank| Source::new(trace, rank, settings.busy, window)).collect();
     with_blocks(sources, settings.threads, Source::block, |mut next| {
         let mut lanes: Vec<Lane> = (0..trace.size()).map(|_| Lane::default()).collect();
         let mut order = BinaryHeap::with_capacity(lanes.len());

@@ -58,7 +58,17 @@ impl<'a> Source<'a> {
         let (start, end) = trace.span(rank);
         let (from, to) = (start.0.clamp(from, to), end.0.clamp(from, to));
         let several = trace.threads(rank) > 1;
-        Source { reader: trace.calls(rank), busy, from, to, last: from, sorted: None, several, begun: false, ended: false }
+        Source {
+            reader: trace.calls(rank),
+            busy,
+            from,
+            to,
+            last: from,
+            sorted: None,
+            several,
+            begun: false,
+            ended: false,
+        }
     }
 
     /// The next times; none at the end.

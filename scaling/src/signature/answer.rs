@@ -11,7 +11,9 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
     let mut notes = runs.notes.clone();
     let (processors, most) = (forecast.processors, runs.processors[largest]);
     if u64::from(processors) > 8 * u64::from(most) {
-        notes.push(format!("{processors} processors are far beyond the largest run ({most}): signatures are no proof there"));
+        notes.push(format!(
+            "{processors} processors are far beyond the largest run ({most}): signatures are no proof there"
+        ));
     }
     for ranks in &runs.shared_out {
         notes.push(format!(

@@ -61,12 +61,11 @@ pub fn parse(path: &Path, text: &str) -> Result<Table, ScaleError> {
         if cells.len() != expected {
             return Err(wrong(number, format!("it has {} cells, and the first line has {expected}", cells.len())));
         }
-        let kind = match (with_kind, cells[1]) {
-            (false, _) => Kind::Other,
-            (true, "full") => Kind::Full,
-            (true, "sequential") => Kind::Sequential,
-            (true, "other") => Kind::Other,
-            (true, kind) => return Err(wrong(number, format!("'{kind}' is none of full, sequential and other"))),
+        let kind = match cells.get(1).filter(|_| with_kind).copied() {
+            None | Some("other") => Kind::Other,
+            Some("full") => Kind::Full,
+            Some("sequential") => Kind::Sequential,
+            Some(kind) => return Err(wrong(number, format!("'{kind}' is none of full, sequential and other"))),
         };
         let times = cells[1 + usize::from(with_kind)..].iter().map(|cell| match cell.parse::<f64>() {
             Ok(time) if time > 0.0 && time.is_finite() => Ok(time),
@@ -94,10 +93,10 @@ impl Table {
         let pick = |wanted: bool| -> Table {
             let at: Vec<usize> =
                 (0..self.processors.len()).filter(|&at| aside(self.processors[at]) == wanted).collect();
-            let phases = self.phases.iter().map(|phase| ScaledPhase {
-                times: at.iter().map(|&at| phase.times[at]).collect(),
-                ..phase.clone()
-            });
+            let phases = self
+                .phases
+                .iter()
+                .map(|phase| ScaledPhase { times: at.iter().map(|&at| phase.times[at]).collect(), ..phase.clone() });
             Table { processors: at.iter().map(|&at| self.processors[at]).collect(), phases: phases.collect() }
         };
         let Table { processors, phases } = pick(false);

@@ -1,9 +1,9 @@
 //! Forms of execution signatures. E(p) is the rate at p processors, the reciprocal of the time T(p).
 //!
 //! The seed asks of a form that it goes through (0, 0) and is concave increasing. [`Signature::Hyperbola`],
-//! [`Signature::Line`] and [`Signature::Root`] are, with parameters that are not negative. [`Signature::Tree`] is only up to
-//! the number of processors beyond which more of them make the program slower, as trees of messages do:
-//! it stands outside of the seed's properties, is tried only beside the others, and is never extrapolated silently.
+//! [`Signature::Line`] and [`Signature::Root`] are, with parameters that are not negative. [`Signature::Tree`] and
+//! [`Signature::Sum`] are only up to the number of processors beyond which more of them make the program slower, as trees
+//! of messages do: they stand outside of the seed's properties, as real programs have such phases.
 use crate::fit::Form;
 use serde::Serialize;
 
@@ -21,12 +21,14 @@ pub enum Signature {
     Constant,
     /// T = k1 log2 p + k2 / p.
     Tree,
+    /// T = k1 + k2 / p + k3 log2 p: both of them.
+    Sum,
 }
 
 impl Signature {
     /// All of them, the simplest first.
-    pub const ALL: [Signature; 5] =
-        [Signature::Line, Signature::Constant, Signature::Hyperbola, Signature::Root, Signature::Tree];
+    pub const ALL: [Signature; 6] =
+        [Signature::Line, Signature::Constant, Signature::Hyperbola, Signature::Root, Signature::Tree, Signature::Sum];
 
     /// Its formula.
     pub fn formula(self) -> &'static str {
@@ -36,6 +38,7 @@ impl Signature {
             Signature::Root => "p/(k1 sqrt(p) + k2)",
             Signature::Constant => "k",
             Signature::Tree => "p/(k1 p log2(p) + k2)",
+            Signature::Sum => "p/(k1 p + k2 + k3 p log2(p))",
         }
     }
 
@@ -59,6 +62,7 @@ impl Form for Fit {
         match self.signature {
             Signature::Line | Signature::Constant => 1,
             Signature::Hyperbola | Signature::Root | Signature::Tree => 2,
+            Signature::Sum => 3,
         }
     }
 
@@ -70,6 +74,7 @@ impl Form for Fit {
             Signature::Constant => terms[0] = 1.0,
             Signature::Root => terms.copy_from_slice(&[p.sqrt(), 1.0]),
             Signature::Tree => terms.copy_from_slice(&[p * p.log2(), 1.0]),
+            Signature::Sum => terms.copy_from_slice(&[p, 1.0, p * p.log2()]),
         }
     }
 
@@ -77,14 +82,14 @@ impl Form for Fit {
     fn fitted(&self, at: &[f64], time: f64) -> f64 {
         match self.signature {
             Signature::Line | Signature::Constant => 1.0 / time,
-            Signature::Hyperbola | Signature::Root | Signature::Tree => at[0] * time,
+            _ => at[0] * time,
         }
     }
 
     fn value(&self, at: &[f64], fitted: f64) -> f64 {
         match self.signature {
             Signature::Line | Signature::Constant => 1.0 / fitted,
-            Signature::Hyperbola | Signature::Root | Signature::Tree => fitted / at[0],
+            _ => fitted / at[0],
         }
     }
 

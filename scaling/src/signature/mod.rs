@@ -17,7 +17,7 @@ pub mod sources;
 
 pub use forms::Signature;
 pub use runs::{Runs, ScaledPhase};
-pub use scale::{Forecast, Scaled, Settings, scale};
+pub use scale::{Forecast, Scaled, Settings, foresight, scale};
 
 use crate::fit::FitError;
 use std::path::PathBuf;
@@ -39,7 +39,9 @@ pub enum ScaleError {
         second: String,
     },
     /// A time that cannot be.
-    #[error("phase {phase} takes {value} at {processors} processors in {source_name}: a time must be a number above 0. Correct it, or leave that run out.")]
+    #[error(
+        "phase {phase} takes {value} at {processors} processors in {source_name}: a time must be a number above 0. Correct it, or leave that run out."
+    )]
     Time {
         /// The phase.
         phase: String,
@@ -64,7 +66,9 @@ pub enum ScaleError {
         what: String,
     },
     /// The runs have no phases in common.
-    #[error("the runs cannot be cut into {0} phases each. Leave out --count, or give a number that the profiles of all runs show.")]
+    #[error(
+        "the runs cannot be cut into {0} phases each. Leave out --count, or give a number that the profiles of all runs show."
+    )]
     Phases(usize),
     /// The runs are not of one program.
     #[error("{path} is of {other}, and the first input of {program}. Give runs of one program.", path = path.display())]

@@ -1,7 +1,7 @@
 //! Signatures of all phases, and what follows from them for more processors (seed 003, section 3.1, Table 2).
+use super::ScaleError;
 use super::forms::Signature;
 use super::runs::{Runs, ScaledPhase};
-use super::ScaleError;
 use crate::fit::bootstrap::quantile;
 use crate::fit::{Choice, Draws, Fitted, Form, Point, Random, choose, fit, left_out};
 use crate::phases::Kind;
@@ -85,11 +85,12 @@ impl PhaseSignature {
             Signature::Line | Signature::Root => None,
             Signature::Constant => Some(1.0),
             Signature::Hyperbola => (self.parameters[0] > 0.0).then(|| here / self.parameters[0]),
-            // The least of k1 log2 p + k2 / p is at p = k2 ln 2 / k1.
-            Signature::Tree => (self.parameters[0] > 0.0).then(|| {
-                let best = (self.parameters[1] * std::f64::consts::LN_2 / self.parameters[0]).max(1.0);
-                here / self.time(best, true).min(here)
-            }),
+            // The least time is where p grows no further: the derivative of k log2 p + k2 / p is 0 at k2 ln 2 / k.
+            Signature::Tree | Signature::Sum => {
+                let k = self.parameters[if self.form == Signature::Tree { 0 } else { 2 }];
+                let best = (self.parameters[1] * std::f64::consts::LN_2 / k).max(1.0);
+                (k > 0.0).then(|| here / self.time(best, true).min(here))
+            }
         }
     }
 }
@@ -221,32 +222,41 @@ fn one(
     })
 }
 
-/// By how much the whole program is missed at the largest run if that is foreseen from the others, as a share for each
-/// doubling.
-fn reach(runs: &Runs, settings: &Settings) -> f64 {
-    let count = runs.processors.len();
-    if count < 3 {
-        // A form with two parameters goes through two points: nothing is left to tell how good it is.
-        return 0.1;
-    }
-    let (largest, before) = (f64::from(runs.processors[count - 1]), f64::from(runs.processors[count - 2]));
+/// The whole program at the run of this number, foreseen from the other runs, over what it takes there, minus 1.
+fn missed(runs: &Runs, at: usize, seed_forms: bool) -> f64 {
     let mut sum = 0.0;
     for phase in &runs.phases {
-        let points: Vec<Point> = runs.processors[..count - 1]
-            .iter()
-            .zip(&phase.times)
-            .map(|(p, time)| Point::new(f64::from(*p), *time))
-            .collect();
+        let others = runs.processors.iter().zip(&phase.times).enumerate().filter(|(other, _)| *other != at);
+        let points: Vec<Point> = others.map(|(_, (p, time))| Point::new(f64::from(*p), *time)).collect();
         let owned: Vec<Box<dyn Form>> =
-            forms(phase.kind, settings.seed_forms).iter().map(|name| name.form(settings.seed_forms)).collect();
+            forms(phase.kind, seed_forms).iter().map(|name| name.form(seed_forms)).collect();
         let all: Vec<&dyn Form> = owned.iter().map(AsRef::as_ref).collect();
-        match choose(&all, &points) {
-            Ok(choice) => sum += choice.fitted.at(all[choice.form], &[largest]),
-            Err(_) => sum += phase.times[count - 2],
-        }
+        let place = [f64::from(runs.processors[at])];
+        sum += choose(&all, &points).map_or(phase.times[at], |c| c.fitted.at(all[c.form], &place));
     }
-    let total = runs.total(count - 1);
-    ((sum - total) / total).abs() / (largest / before).log2().max(0.5)
+    sum / runs.total(at) - 1.0
+}
+
+/// How badly the signatures of some phases foresee the whole program at runs that are left out: the root mean square of
+/// relative errors. The largest run counts twice, as signatures are there to be extrapolated. None with fewer than 3 runs.
+pub fn foresight(runs: &Runs, seed_forms: bool) -> Option<f64> {
+    let count = runs.processors.len();
+    if count < 3 {
+        return None;
+    }
+    let errors = (0..count).chain([count - 1]).map(|at| missed(runs, at, seed_forms).powi(2));
+    Some((errors.sum::<f64>() / (count + 1) as f64).sqrt())
+}
+
+/// By how much the whole program is missed at the largest run if that is foreseen from the others, as a share for each
+/// doubling; at least by how much runs are missed on the whole.
+fn reach(runs: &Runs, settings: &Settings) -> f64 {
+    let count = runs.processors.len();
+    // A form with two parameters goes through two points: nothing is left to tell how good it is.
+    let Some(foresight) = foresight(runs, settings.seed_forms) else { return 0.1 };
+    let (largest, before) = (f64::from(runs.processors[count - 1]), f64::from(runs.processors[count - 2]));
+    let last = missed(runs, count - 1, settings.seed_forms).abs() / (largest / before).log2().max(0.5);
+    last.max(foresight)
 }
 
 /// The phase that takes the largest share at the largest number of processors, of those that gain less from them than

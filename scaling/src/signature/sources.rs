@@ -1,11 +1,12 @@
 //! Times of phases from runs: of traces by the phases of their profiles, of analyses by the phases of PAS2P.
 //!
-//! Phases of a profile are matched by their order, as each run has as many of them. Phases of PAS2P are matched by their
+//! Phases of a profile are matched by their order, as each run has as many of them: as many as foresee the program best. Phases of PAS2P are matched by their
 //! structure, in the order of their first occurrence: the same kinds of communication in about as many occurrences,
 //! whatever the directions, which depend on the number of ranks. What is in no matched phase is a part of its own.
 //! A run of one rank shows neither: its time is shared out by the busy time of the phases in the smallest run that does.
 use super::ScaleError;
 use super::runs::{Runs, ScaledPhase};
+use super::scale::foresight;
 use crate::phases::{self, Kind, Phase, matching};
 use crate::profile::Profile;
 use phasecast_analyzer::Analysis;
@@ -43,27 +44,48 @@ fn alike<'a>(runs: impl Iterator<Item = (&'a PathBuf, &'a str)>) -> Result<Strin
     Ok(program.unwrap_or_default().to_owned())
 }
 
-/// The phases of profiles.
+/// The most phases among which the number is chosen.
+const MOST: usize = 24;
+/// Another phase must make the whole program foreseen so much better.
+const WORTH: f64 = 0.8;
+
+/// The phases of profiles. Without `settings.count` there are as many as let the signatures foresee best the runs that
+/// are left out (see [`foresight`]), or, with fewer than three runs, as fit the profiles best.
 ///
 /// # Errors
 /// If the runs are of different programs, cannot be cut into `settings.count` phases each, or as [`Runs::checked`].
-pub fn of_profiles(runs: &[ProfiledRun], settings: &phases::Settings) -> Result<Runs, ScaleError> {
+pub fn of_profiles(runs: &[ProfiledRun], settings: &phases::Settings, seed_forms: bool) -> Result<Runs, ScaleError> {
     let program = alike(runs.iter().map(|run| (&run.path, run.program.as_str())))?;
-    let mut notes = Vec::new();
     // A run of one rank is busy or in MPI: it has no phases that could be those of the others.
     let seen: Vec<&ProfiledRun> = runs.iter().filter(|run| run.profile.ranks > 1).collect();
     let found: Vec<phases::Found> = seen.iter().map(|run| phases::find(&run.profile.series, settings)).collect();
-    let matched = match matching::across(&found, settings.count) {
-        Some(matched) => matched,
-        None if settings.count.is_some_and(|count| count > 1) && !seen.is_empty() => {
-            return Err(ScaleError::Phases(settings.count.unwrap_or_default()));
-        }
-        None => Vec::new(),
-    };
-    let count = matched.first().map_or(1, |phases| phases.len());
-    if matched.is_empty() && seen.len() > 1 {
-        notes.push("the profiles of the runs have no number of phases in common: the whole run is one phase".into());
+    let made = |matched: &[&[Phase]]| matched_runs(program.clone(), runs, &seen, matched).checked();
+    let whole = made(&[])?;
+    if let Some(count) = settings.count {
+        return match matching::across(&found, Some(count)) {
+            Some(matched) => made(&matched),
+            None if count > 1 => Err(ScaleError::Phases(count)),
+            None => Ok(whole),
+        };
     }
+    let Some(mut least) = foresight(&whole, seed_forms) else {
+        return matching::across(&found, None).map_or(Ok(whole), |matched| made(&matched));
+    };
+    let mut best = whole;
+    for matched in matching::every(&found, MOST) {
+        // A number of phases of which some run has one of no time is none.
+        let Ok(candidate) = made(&matched) else { continue };
+        let error = foresight(&candidate, seed_forms).unwrap_or(f64::INFINITY);
+        if error < WORTH * least {
+            (best, least) = (candidate, error);
+        }
+    }
+    Ok(best)
+}
+
+/// The runs with the phases that were matched in those `seen`; the whole run is one phase if there are none.
+fn matched_runs(program: String, runs: &[ProfiledRun], seen: &[&ProfiledRun], matched: &[&[Phase]]) -> Runs {
+    let count = matched.first().map_or(1, |phases| phases.len());
     let busy = |run: &ProfiledRun, phase: &Phase| -> f64 {
         run.profile.series.points[phase.start..phase.end].iter().map(|point| point.busy_ns as f64).sum()
     };
@@ -76,24 +98,22 @@ pub fn of_profiles(runs: &[ProfiledRun], settings: &phases::Settings) -> Result<
         None => vec![1.0],
     };
     let mut shared_out = Vec::new();
-    let times: Vec<Vec<f64>> = runs
-        .iter()
-        .map(|run| {
-            let own = seen.iter().position(|other| std::ptr::eq(*other, run)).and_then(|at| matched.get(at));
-            match own {
-                Some(phases) => phases.iter().map(|phase| phase.time_s).collect(),
-                None => {
-                    if count > 1 {
-                        shared_out.push(run.profile.ranks);
-                    }
-                    shares.iter().map(|share| share * run.profile.length_s()).collect()
+    let mut times: Vec<Vec<f64>> = Vec::new();
+    for run in runs {
+        let own = seen.iter().position(|other| std::ptr::eq(*other, run)).and_then(|at| matched.get(at));
+        times.push(match own {
+            Some(phases) => phases.iter().map(|phase| phase.time_s).collect(),
+            None => {
+                if count > 1 {
+                    shared_out.push(run.profile.ranks);
                 }
+                shares.iter().map(|share| share * run.profile.length_s()).collect()
             }
-        })
-        .collect();
+        });
+    }
     let phases = (0..count).map(|at| ScaledPhase {
         name: format!("P{}", at + 1),
-        kind: if matched.is_empty() { Kind::Other } else { matching::kind_of(&matched, at) },
+        kind: if matched.is_empty() { Kind::Other } else { matching::kind_of(matched, at) },
         times: times.iter().map(|times| times[at]).collect(),
         weight: 1,
     });
@@ -103,10 +123,9 @@ pub fn of_profiles(runs: &[ProfiledRun], settings: &phases::Settings) -> Result<
         names: runs.iter().map(|run| run.path.display().to_string()).collect(),
         phases: phases.collect(),
         shared_out,
-        notes,
+        notes: Vec::new(),
         unit_s: 1.0,
     }
-    .checked()
 }
 
 /// The phases of analyses.
@@ -139,8 +158,7 @@ pub fn of_analyses(runs: &[(PathBuf, Analysis)]) -> Result<Runs, ScaleError> {
     if left > 0 {
         notes.push(format!("{left} phases have no partner in every run: their time is in the {REST}"));
     }
-    let shared_out: Vec<u32> =
-        (0..runs.len()).filter(|at| !with.contains(at)).map(|at| runs[at].1.ranks).collect();
+    let shared_out: Vec<u32> = (0..runs.len()).filter(|at| !with.contains(at)).map(|at| runs[at].1.ranks).collect();
     let smallest = with.iter().copied().min_by_key(|&at| runs[at].1.ranks);
     let mut phases: Vec<ScaledPhase> = kept
         .iter()

@@ -149,7 +149,9 @@ fn smoother(text: &str) -> Result<Smoother, String> {
         ("moving", [power, points]) => {
             let (degree, window) = (degree(power)?, window(points)?);
             if degree >= window {
-                return Err(format!("a polynomial of degree {degree} goes through {window} points: nothing is smoothed"));
+                return Err(format!(
+                    "a polynomial of degree {degree} goes through {window} points: nothing is smoothed"
+                ));
             }
             Ok(Smoother::Moving { degree, window })
         }

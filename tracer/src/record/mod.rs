@@ -37,7 +37,7 @@ impl Call {
     pub fn time(&mut self, call: impl FnOnce() -> usize) -> usize {
         self.enter = clock::now();
         let rc = call();
-        self.exit = clock::now();
+        self.exit = clock::returned(self.enter);
         rc
     }
 
