@@ -113,7 +113,9 @@ impl Setting<'_> {
     /// # Errors
     /// As [`Setting::row`].
     pub fn findings(&self, rows: &[Row]) -> Result<Findings, ModelError> {
-        let Some(best) = rows.iter().min_by(|a, b| a.total_s.total_cmp(&b.total_s)) else { return Ok(Findings::default()) };
+        let Some(best) = rows.iter().min_by(|a, b| a.total_s.total_cmp(&b.total_s)) else {
+            return Ok(Findings::default());
+        };
         let mut thresholds = Vec::new();
         for efficiency in THRESHOLDS {
             if let Some(first) = self.first(rows, &|row| row.efficiency < efficiency)? {
