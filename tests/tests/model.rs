@@ -25,13 +25,12 @@ fn the_seeds_tables_are_printed() {
     let place = Place::new();
     let words = ["@cg.toml", "@paragon.toml", "--strategy", "CG-Tree", "-p", "1..512", "--plot", "cg.svg"];
     let shown = model(&place, &words).succeeded().stdout;
-    for line in [
-        "   2  0.000789  0.385969  0.386758   2.00",
-        " 512  0.012756  0.001507  0.014264  54.12",
-        "efficiency 50 % up to ",
-        "best with 512 processors",
-    ] {
-        assert!(shown.contains(line), "{line}: {shown}");
+    let lines: Vec<String> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for row in ["2 0.000789 0.385969 0.386758 2.00", "512 0.012756 0.001507 0.014264 54.12"] {
+        assert!(lines.iter().any(|line| line == row), "{row}: {shown}");
+    }
+    for words in ["efficiency 50 % up to ", "best with 512 processors"] {
+        assert!(shown.contains(words), "{words}: {shown}");
     }
     let plot = fs::read_to_string(place.path().join("cg.svg")).expect("the plot");
     assert!(plot.starts_with("<svg") && plot.contains("speedup") && plot.contains("communication"), "{plot}");

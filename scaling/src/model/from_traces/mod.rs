@@ -10,7 +10,7 @@ pub use normal::{Normal, Term, forms};
 pub use observe::{Observed, Site, observe};
 
 use super::error::ModelError;
-use crate::fit::{FitError, Point, choose};
+use crate::fit::{Form, Point, choose};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +18,11 @@ use std::fmt::Write;
 /// The fewest different points (size and ranks): a form of one parameter, and a check of its choice.
 const FEWEST: usize = 3;
 /// Computation that takes less than this share of all is put together with the rest.
-const SMALL: f64 = 0.005;
+const SMALL: f64 = 0.02;
+/// A single term that foresees its points this well is not bettered by a second one: what is left is rounding.
+const EXACT: f64 = 1e-6;
+/// A form that foresees its points no better than this is noise; a constant stands in its place.
+const POOR: f64 = 0.3;
 /// What fitted times are off by at least.
 const LEAST_UNCERTAINTY: f64 = 0.02;
 
@@ -155,9 +159,19 @@ fn fitted(
     if points.is_empty() {
         return Ok(None);
     }
-    let candidates: Vec<&dyn crate::fit::Form> = forms.iter().map(|form| form as &dyn crate::fit::Form).collect();
-    let choice = choose(&candidates, &points)
-        .map_err(|error: FitError| ModelError::Fit { of: of.to_owned(), what: error.to_string() })?;
+    let among = |candidates: &[&dyn Form]| {
+        choose(candidates, &points).map_err(|error| ModelError::Fit { of: of.to_owned(), what: error.to_string() })
+    };
+    // Forms of one term come first, the constant before all.
+    let all: Vec<&dyn Form> = forms.iter().map(|form| form as &dyn Form).collect();
+    let single = forms.iter().take_while(|form| form.0.len() == 1).count();
+    let mut choice = among(&all[..single])?;
+    if choice.left_out > EXACT {
+        choice = among(&all)?;
+    }
+    if choice.left_out > POOR && choice.left_out.is_finite() {
+        choice = among(&all[..1])?;
+    }
     Ok(Some(Formula {
         of: of.to_owned(),
         formula: forms[choice.form].formula(&choice.fitted.parameters),

@@ -31,6 +31,8 @@ impl Term {
     }
 
     fn write(&self, coefficient: f64) -> String {
+        // Seven digits: a thousandth of what times are known to.
+        let coefficient = format!("{coefficient:.6e}").parse().unwrap_or(coefficient);
         let (mut over, mut under) = (vec![format!("{coefficient:e}")], Vec::new());
         for (name, (power, log)) in [("p_size", self.size), ("n_procs", self.ranks)] {
             let raised = |power: f64| if power == 1.0 { name.to_owned() } else { format!("{name}^{power}") };
@@ -130,8 +132,7 @@ mod tests {
             let far = choice.fitted.at(&forms[choice.form], &[4096.0, 512.0]);
             let truth = law(4096.0, 512.0);
             assert!((far / truth - 1.0).abs() < 1e-6, "{told}: {far} {truth}");
-            let formula = forms[choice.form]
-                .formula(&choice.fitted.parameters.iter().map(|c| (c * 1e12).round() / 1e12).collect::<Vec<_>>());
+            let formula = forms[choice.form].formula(&choice.fitted.parameters);
             assert!(formula.contains(told), "{told}: {formula}");
         }
     }
