@@ -118,6 +118,12 @@ pub enum Command {
   phasecast scale cg2.phases cg4.phases cg8.phases --to 64,256,4096 --svg speedup.svg --prediction cg64.json
   phasecast scale table.csv --to 64 --seed-forms --unit 0.0005"))]
     Scale(commands::scale::ScaleArgs),
+    #[command(after_long_help = examples!("  phasecast model cg.toml paragon.toml -p 1..512 --size 1024 --plot cg.svg
+  phasecast model cg.toml paragon.toml ncube2.toml --strategy CG-Tree --strategy CG-Simple --size 512
+  phasecast model cg.toml paragon.toml --strategy CG-Tree -p 512 --size 512..16384
+  phasecast model cg.toml machine.toml -p 64 --strategy CG-Tree --prediction cg.json
+  phasecast model fit heat-*.trace --sizes 256,256,512,512 -o heat.toml"))]
+    Model(commands::model::ModelArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]
@@ -131,6 +137,13 @@ pub enum Command {
   phasecast completions zsh > ~/.zfunc/_phasecast"))]
     Completions(commands::completions::CompletionsArgs),
 }
+
+/// The end of the help of `model fit`.
+pub const MODEL_FIT_HELP: &str = examples!(
+    "  phasecast model fit 1.trace 2.trace 4.trace -o app.toml
+  phasecast model fit small-*.trace large-*.trace --sizes 256,256,256,512,512,512 -o app.toml
+  phasecast model app.toml machine.toml -p 1..1024"
+);
 
 /// How to find phases.
 #[derive(Clone, Copy, Debug, ValueEnum)]

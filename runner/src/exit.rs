@@ -2,6 +2,7 @@
 use phasecast_analyzer::AnalyzeError;
 use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
+use phasecast_scaling::model::ModelError;
 use phasecast_scaling::signature::ScaleError;
 use phasecast_trace::TraceError;
 use phasecast_transform::graph::GraphError;
@@ -68,6 +69,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .or_else(|| cause.downcast_ref::<MachineError>().map(MachineError::is_input))
             .or_else(|| cause.downcast_ref::<ScaleError>().map(ScaleError::is_input))
             .or_else(|| cause.downcast_ref::<TransformError>().map(TransformError::is_input))
+            .or_else(|| cause.downcast_ref::<ModelError>().map(ModelError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

@@ -1,5 +1,7 @@
 //! Laws of programs made from logical traces: they end, whatever the trace, and stand for the time that they were made of.
-use phasecast_skeleton::logical::{ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step};
+use phasecast_skeleton::logical::{
+    ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step,
+};
 use phasecast_skeleton::nest::Node;
 use phasecast_skeleton::program::Skeleton;
 use phasecast_skeleton::program::calibrate::{Mix, Rates};

@@ -182,18 +182,21 @@ fn uses(line: &str) -> Vec<Use> {
         // `install target/release/phasecast ...` names the file, it does not run it.
         let launched = at == 0 || command[0].starts_with("mpi") || command[0] == "srun";
         let Some(subcommand) = command.get(at + 1).filter(|_| launched) else { continue };
+        // `model fit` has flags of its own.
+        let nested = subcommand == "model" && command.get(at + 2).is_some_and(|word| word == "fit");
+        let subcommand = if nested { "model fit" } else { subcommand };
         let rest = command[at + 2..].iter().take_while(|word| *word != "--");
         let flags = rest.filter(|word| word.len() > 1 && word.starts_with('-'));
         let flags = flags.map(|flag| flag.split('=').next().unwrap_or(flag).to_string()).collect();
-        found.push(Use { subcommand: subcommand.clone(), flags });
+        found.push(Use { subcommand: subcommand.to_owned(), flags });
     }
     found
 }
 
 /// The flags that a subcommand's help names; none if there is no such subcommand.
 fn flags_of(subcommand: &str) -> Option<BTreeSet<String>> {
-    let help = if subcommand.starts_with('-') { &["--help"][..] } else { &[subcommand, "--help"][..] };
-    let out = Command::new(phasecast()).args(help).output().expect("phasecast can be run");
+    let names = subcommand.split(' ').filter(|name| !name.starts_with('-'));
+    let out = Command::new(phasecast()).args(names).arg("--help").output().expect("phasecast can be run");
     let text = String::from_utf8_lossy(&out.stdout);
     let definitions = text.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = definitions.flat_map(|line| line.split([' ', ',', '=']).filter(|word| word.starts_with('-')));

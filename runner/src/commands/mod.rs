@@ -11,6 +11,8 @@ pub mod import;
 pub mod inspect;
 pub mod man;
 pub mod measure;
+pub mod model;
+mod model_fit;
 pub mod predict;
 pub mod preflight;
 pub mod profile;
@@ -50,6 +52,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Transform(args) => transform::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Scale(args) => scale::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

@@ -6,10 +6,11 @@ use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty, VE
 /// else the 10 % that the seed claims.
 pub fn prediction(setting: &Setting, row: &Row) -> Prediction {
     let application = setting.application;
-    let target = setting.system.measured.clone().unwrap_or_else(|| Machine {
-        host: setting.system.system.clone(),
-        ..Machine::default()
-    });
+    let target = setting
+        .system
+        .measured
+        .clone()
+        .unwrap_or_else(|| Machine { host: setting.system.system.clone(), ..Machine::default() });
     let half = application.uncertainty * row.total_s;
     let interval = [(row.total_s - half).max(0.0), row.total_s + half];
     let part = |id: u32, structure: &str, total_s: f64, base_s: f64| PhasePrediction {

@@ -182,14 +182,15 @@ impl Application {
         let table: toml::Table = read_toml(path, text, KIND)?;
         match table.get("format").map(|format| format.as_integer()) {
             Some(Some(FORMAT)) => {}
-            Some(Some(found)) => return Err(foreign(format!("it has format {found}, and this phasecast reads {FORMAT}"))),
+            Some(Some(found)) => {
+                return Err(foreign(format!("it has format {found}, and this phasecast reads {FORMAT}")));
+            }
             _ => return Err(foreign("it has no whole number `format`".into())),
         }
         let file: File = read_toml(path, text, KIND)?;
         let data_type = file.data_type.as_deref().unwrap_or("double");
-        let type_bytes = size_of(data_type).ok_or_else(|| {
-            value("type", format!("is {data_type}. Give char, int, long, float, double or complex"))
-        })?;
+        let type_bytes = size_of(data_type)
+            .ok_or_else(|| value("type", format!("is {data_type}. Give char, int, long, float, double or complex")))?;
         let uncertainty = file.uncertainty.unwrap_or(USUAL_UNCERTAINTY);
         if !(0.0..=100.0).contains(&uncertainty) {
             return Err(value("uncertainty", format!("is {uncertainty}, which is no share from 0 to 100. Mend it")));
@@ -197,8 +198,12 @@ impl Application {
         if file.strategies.len() > MAX_STRATEGIES {
             return Err(value("strategies", format!("are more than {MAX_STRATEGIES}. Make two files")));
         }
-        if let Some(name) = file.constants.keys().find(|name| ["p_size", "n_procs", "N", "P"].contains(&name.as_str())) {
-            return Err(value(&format!("constants.{name}"), "is given by the point that is asked for. Rename it".into()));
+        if let Some(name) = file.constants.keys().find(|name| ["p_size", "n_procs", "N", "P"].contains(&name.as_str()))
+        {
+            return Err(value(
+                &format!("constants.{name}"),
+                "is given by the point that is asked for. Rename it".into(),
+            ));
         }
         let shared = StrategyFile {
             name: file.application.clone(),
@@ -255,7 +260,13 @@ impl Application {
     ///
     /// # Errors
     /// As [`Application::computation`].
-    pub fn communication(&self, strategy: &Strategy, system: &System, size: f64, processors: u64) -> Result<f64, ModelError> {
+    pub fn communication(
+        &self,
+        strategy: &Strategy,
+        system: &System,
+        size: f64,
+        processors: u64,
+    ) -> Result<f64, ModelError> {
         let mut scope = self.scope(size, processors, Some(Costs { system, processors }));
         value_of(&strategy.communication, &mut scope, &COMMUNICATION)
     }
@@ -286,10 +297,12 @@ fn strategy_of(path: &Path, text: &str, file: &StrategyFile, shared: &StrategyFi
         (Some(_), Some(_)) => return Err(wrong("has both a loop and a graph. Make two strategies of it")),
         (Some(program), None) => {
             let source = placed(path, text, program, format!("LOOP program of {of}"));
-            let derived = parse(program.get_ref()).and_then(|items| derive(&items)).map_err(|fault| source.error(&fault))?;
+            let derived =
+                parse(program.get_ref()).and_then(|items| derive(&items)).map_err(|fault| source.error(&fault))?;
             let communication = communication_of(&derived, path, &of)?;
             let text = format!("comp = {};", derived.computation);
-            let computation = Computation::Formulae(Formulae::derived(text, path, format!("derived from the LOOP program of {of}"))?);
+            let computation =
+                Computation::Formulae(Formulae::derived(text, path, format!("derived from the LOOP program of {of}"))?);
             Strategy { name: file.name.clone(), given: "LOOP program", computation, communication }
         }
         (None, Some(graph)) => {

@@ -126,7 +126,10 @@ impl Graph {
         for arrow in &file.arrows {
             let end = |name: &str| file.nodes.iter().position(|node| node.name == name).map(|at| &graph.nodes[at].on);
             let (Some(from), Some(to)) = (end(&arrow.from), end(&arrow.to)) else {
-                return Err(wrong(format!("the arrow from {} to {} has an end that is no task. Add it", arrow.from, arrow.to)));
+                return Err(wrong(format!(
+                    "the arrow from {} to {} has an end that is no task. Add it",
+                    arrow.from, arrow.to
+                )));
             };
             let what = format!("items from {} to {}", arrow.from, arrow.to);
             let (items, place) = read(what, &arrow.items)?;
@@ -203,7 +206,8 @@ impl Graph {
         // Where the sum of the tasks on ranges changes, and by how much.
         let mut changes: Vec<(f64, f64)> = Vec::new();
         for node in &self.nodes {
-            let value = |expression: &Expression| evaluate(expression, scope).map_err(|fault| node.source.error(&fault));
+            let value =
+                |expression: &Expression| evaluate(expression, scope).map_err(|fault| node.source.error(&fault));
             let operations = value(&node.operations)?;
             let (from, to) = match &node.on {
                 On::All => {
@@ -271,12 +275,17 @@ fn ordered(file: &GraphFile) -> Result<(), String> {
     let before = |node: usize| ends.iter().find(|&&(from, to)| to == node && waits[from] > 0).map(|&(from, _)| from);
     let mut seen = vec![start];
     loop {
-        let Some(node) = seen.last().and_then(|&node| before(node)) else { return Err("its tasks wait for one another".into()) };
+        let Some(node) = seen.last().and_then(|&node| before(node)) else {
+            return Err("its tasks wait for one another".into());
+        };
         if let Some(first) = seen.iter().position(|&other| other == node) {
             let mut circle: Vec<&str> = seen[first..].iter().map(|&node| file.nodes[node].name.as_str()).collect();
             circle.push(&file.nodes[node].name);
             circle.reverse();
-            return Err(format!("its tasks wait for one another in a circle: {}. Turn or remove an arrow", circle.join(" -> ")));
+            return Err(format!(
+                "its tasks wait for one another in a circle: {}. Turn or remove an arrow",
+                circle.join(" -> ")
+            ));
         }
         seen.push(node);
     }

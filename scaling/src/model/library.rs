@@ -30,15 +30,30 @@ pub struct Routine {
 
 /// All routines.
 pub const ROUTINES: [Routine; 14] = [
-    routine("simple_bcast", 1, |c, bytes, _| c.fan_out(c.others(), bytes), "one processor sends to every other in turn"),
+    routine(
+        "simple_bcast",
+        1,
+        |c, bytes, _| c.fan_out(c.others(), bytes),
+        "one processor sends to every other in turn",
+    ),
     routine("tree_bcast", 1, |c, bytes, _| c.tree_down(bytes), "a message goes down a binary tree"),
     routine("simple_collect", 1, |c, bytes, _| c.fan_in(c.others(), bytes), "one processor receives from every other"),
     routine("tree_collect", 1, |c, bytes, _| c.tree_up(bytes, true), "parts are put together up a binary tree"),
-    routine("simple_global_sum", 1, |c, bytes, _| c.fan_in(c.others(), bytes), "one processor receives what it sums up"),
+    routine(
+        "simple_global_sum",
+        1,
+        |c, bytes, _| c.fan_in(c.others(), bytes),
+        "one processor receives what it sums up",
+    ),
     routine("tree_global_sum", 1, |c, bytes, _| c.tree_up(bytes, false), "partial sums go up a binary tree"),
     routine("communicate", 1, |c, bytes, _| c.both_ways(bytes), "send to one processor, receive from a third"),
     routine("exchange", 1, |c, bytes, _| c.both_ways(bytes), "send to one processor, receive from the same"),
-    routine("butterfly", 1, |c, bytes, _| c.steps() * c.both_ways(bytes), "exchanges with processors 1, 2, 4, ... away"),
+    routine(
+        "butterfly",
+        1,
+        |c, bytes, _| c.steps() * c.both_ways(bytes),
+        "exchanges with processors 1, 2, 4, ... away",
+    ),
     routine("barrier", 0, |c, _, _| c.steps() * c.both_ways(0.0), "a butterfly of empty messages"),
     routine("all_to_all", 1, |c, bytes, _| c.all_to_all(bytes), "every processor sends to every other"),
     routine("message", 1, |c, bytes, _| c.alone(bytes), "one message between two processors"),
@@ -214,7 +229,8 @@ mod tests {
     fn numbers() -> impl Strategy<Value = [f64; 7]> {
         let setup = || 0.0..1e-3f64;
         let byte = || 0.0..1e-7f64;
-        (setup(), byte(), setup(), setup(), setup(), setup(), byte()).prop_map(|(a, b, c, d, e, f, g)| [a, b, c, d, e, f, g])
+        (setup(), byte(), setup(), setup(), setup(), setup(), byte())
+            .prop_map(|(a, b, c, d, e, f, g)| [a, b, c, d, e, f, g])
     }
 
     proptest! {

@@ -113,9 +113,9 @@ fn times(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
                 gap => chart.draw_series(DashedLineSeries::new(points, gap as u32, 4, style))?,
             };
             let thickness = if gap > 0 { 1 } else { width };
-            series.label(if gap > 0 { format!("{name} (dashed)") } else { name }).legend(move |(x, y)| {
-                PathElement::new([(x, y), (x + 22, y)], style.stroke_width(thickness))
-            });
+            series
+                .label(if gap > 0 { format!("{name} (dashed)") } else { name })
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style.stroke_width(thickness)));
         }
     }
     legend(&mut chart)
@@ -160,7 +160,10 @@ type Chart<'a, 'b> = ChartContext<
 
 fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> Drawn {
     let mut labels = chart.configure_series_labels();
-    labels.position(SeriesLabelPosition::LowerLeft).background_style(WHITE.mix(0.8)).border_style(RGBColor(200, 200, 200));
+    labels
+        .position(SeriesLabelPosition::LowerLeft)
+        .background_style(WHITE.mix(0.8))
+        .border_style(RGBColor(200, 200, 200));
     labels.label_font(("sans-serif", 14)).draw()?;
     Ok(())
 }

@@ -165,7 +165,8 @@ impl fmt::Display for Sum {
         }
         let mut by_denominator: Vec<(Powers, Vec<(Powers, f64)>)> = Vec::new();
         for (powers, coefficient) in &self.0 {
-            let (over, under): (Powers, Powers) = powers.iter().map(|(n, p)| (n.clone(), *p)).partition(|(_, p)| *p > 0);
+            let (over, under): (Powers, Powers) =
+                powers.iter().map(|(n, p)| (n.clone(), *p)).partition(|(_, p)| *p > 0);
             match by_denominator.iter_mut().find(|(other, _)| *other == under) {
                 Some((_, terms)) => terms.push((over, *coefficient)),
                 None => by_denominator.push((under, vec![(over, *coefficient)])),

@@ -154,7 +154,8 @@ impl Part {
                     time(format!("[{i}].seconds"), point.seconds)?;
                     let Some(before) = i.checked_sub(1).map(|before| points[before]) else { continue };
                     if point.bytes <= before.bytes {
-                        let what = format!("is {}, not more than the {} before it. Sort the table", point.bytes, before.bytes);
+                        let what =
+                            format!("is {}, not more than the {} before it. Sort the table", point.bytes, before.bytes);
                         return Err((format!("[{i}].bytes"), what));
                     }
                     if point.seconds < before.seconds {
@@ -247,7 +248,8 @@ impl System {
     /// As [`System::read`].
     pub fn parse(path: &Path, text: &str) -> Result<System, ModelError> {
         let table: toml::Table = read_toml(path, text, KIND)?;
-        let foreign = |what: &str| ModelError::Foreign { path: path.to_owned(), kind: KIND, line: None, what: what.into() };
+        let foreign =
+            |what: &str| ModelError::Foreign { path: path.to_owned(), kind: KIND, line: None, what: what.into() };
         if !table.contains_key("system") {
             if table.contains_key("links") || table.contains_key("kernels") {
                 return System::of_machine(path, &Machine::parse(path, text.as_bytes())?);
@@ -307,7 +309,8 @@ impl System {
         let link = link.ok_or_else(|| ModelError::Value {
             path: path.to_owned(),
             key: "links".into(),
-            what: "are not there: it does not say what messages cost. Measure with `phasecast characterize -n 2`".into(),
+            what: "are not there: it does not say what messages cost. Measure with `phasecast characterize -n 2`"
+                .into(),
         })?;
         let mut rates = BTreeMap::new();
         for kernel in &machine.kernels {

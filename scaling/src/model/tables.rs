@@ -113,9 +113,12 @@ impl Setting<'_> {
     /// # Errors
     /// As [`Setting::row`].
     pub fn findings(&self, rows: &[Row]) -> Result<Findings, ModelError> {
-        let Some(best) = rows.iter().min_by(|a, b| a.total_s.total_cmp(&b.total_s)) else { return Ok(Findings::default()) };
+        let Some(best) = rows.iter().min_by(|a, b| a.total_s.total_cmp(&b.total_s)) else {
+            return Ok(Findings::default());
+        };
         let mut thresholds = Vec::new();
-        for efficiency in THRESHOLDS {
+        // What is crossed before the table begins is not known.
+        for efficiency in THRESHOLDS.into_iter().filter(|&efficiency| rows[0].efficiency >= efficiency) {
             if let Some(first) = self.first(rows, &|row| row.efficiency < efficiency)? {
                 thresholds.push(Threshold { efficiency, processors: first - 1 });
             }
@@ -124,10 +127,11 @@ impl Setting<'_> {
         Ok(Findings { thresholds, crossover, best: best.processors, best_s: best.total_s })
     }
 
-    /// The fewest processors with which something holds, between two lines of which it holds for the second alone.
+    /// The fewest processors with which something holds: between two lines of which it holds for the second alone, or the
+    /// first line's.
     fn first(&self, rows: &[Row], holds: &dyn Fn(&Row) -> bool) -> Result<Option<u64>, ModelError> {
         let Some(at) = rows.iter().position(holds) else { return Ok(None) };
-        let Some(before) = at.checked_sub(1) else { return Ok(None) };
+        let Some(before) = at.checked_sub(1) else { return Ok(Some(rows[0].processors)) };
         let (mut without, mut with) = (rows[before].processors, rows[at].processors);
         while with - without > 1 {
             let middle = without + (with - without) / 2;

@@ -130,9 +130,7 @@ fn finite(value: f64, at: &std::ops::Range<usize>, scope: &Scope) -> Result<f64,
 pub fn evaluate(expression: &Expression, scope: &Scope) -> Result<f64, Fault> {
     match expression {
         Expression::Number(number) => Ok(*number),
-        Expression::Name(name, at) => {
-            scope.values.get(name).copied().ok_or_else(|| unknown(name, at.clone(), scope))
-        }
+        Expression::Name(name, at) => scope.values.get(name).copied().ok_or_else(|| unknown(name, at.clone(), scope)),
         Expression::Sum(terms) => terms.iter().try_fold(0.0, |sum, (minus, term)| {
             let value = evaluate(term, scope)?;
             Ok(if *minus { sum - value } else { sum + value })
@@ -142,7 +140,10 @@ pub fn evaluate(expression: &Expression, scope: &Scope) -> Result<f64, Fault> {
             match over {
                 false => Ok(product * value),
                 true if value == 0.0 => {
-                    let what = format!("division by zero{}: this is 0. Leave that point out, or guard it with max()", scope.place());
+                    let what = format!(
+                        "division by zero{}: this is 0. Leave that point out, or guard it with max()",
+                        scope.place()
+                    );
                     Err(Fault::new(at.clone(), what))
                 }
                 true => Ok(product / value),
@@ -184,7 +185,8 @@ fn call(name: &str, arguments: &[Expression], at: &std::ops::Range<usize>, scope
         }
     };
     if arguments.len() != takes {
-        let what = format!("{name} takes {takes} argument{}, not {}", if takes == 1 { "" } else { "s" }, arguments.len());
+        let what =
+            format!("{name} takes {takes} argument{}, not {}", if takes == 1 { "" } else { "s" }, arguments.len());
         return Err(Fault::new(at.clone(), what));
     }
     let values = arguments.iter().map(|argument| evaluate(argument, scope)).collect::<Result<Vec<f64>, Fault>>()?;
@@ -192,7 +194,8 @@ fn call(name: &str, arguments: &[Expression], at: &std::ops::Range<usize>, scope
     let value = match (name, routine, &scope.costs) {
         (_, Some(routine), Some(costs)) => {
             if x < 0.0 || y < 0.0 {
-                let what = format!("{name} of {} bytes{}: there is no message of less than 0 bytes", x.min(y), scope.place());
+                let what =
+                    format!("{name} of {} bytes{}: there is no message of less than 0 bytes", x.min(y), scope.place());
                 return Err(Fault::new(at.clone(), what));
             }
             (routine.seconds)(costs, x, y)

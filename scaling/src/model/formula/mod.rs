@@ -3,8 +3,8 @@
 mod evaluate;
 mod parse;
 
-pub use evaluate::{FUNCTIONS, Scope, evaluate, run, size_of};
 pub(crate) use evaluate::nearest;
+pub use evaluate::{FUNCTIONS, Scope, evaluate, run, size_of};
 pub(crate) use parse::{Grammar, Rule, assign_of, bounded, expression_of, fault_of};
 pub use parse::{formulae, single};
 

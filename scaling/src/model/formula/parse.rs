@@ -73,6 +73,7 @@ pub(crate) fn fault_of(error: &pest::error::Error<Rule>, text: &str) -> Fault {
     let what = match &error.variant {
         ErrorVariant::ParsingError { positives, .. } if !positives.is_empty() => {
             let mut words: Vec<&str> = positives.iter().map(|&rule| word(rule)).collect();
+            words.extend(closing(&text[..at.start.min(text.len())]));
             words.sort_unstable();
             words.dedup();
             format!("{found} stands where {} should", words.join(" or "))
@@ -80,6 +81,21 @@ pub(crate) fn fault_of(error: &pest::error::Error<Rule>, text: &str) -> Fault {
         _ => format!("{found} is not understood here"),
     };
     Fault::new(at, what)
+}
+
+/// What would close the last bracket of a text that is open.
+fn closing(text: &str) -> Option<&'static str> {
+    let mut open = Vec::new();
+    for letter in text.chars() {
+        match letter {
+            '(' => open.push("')'"),
+            '[' => open.push("']'"),
+            '{' => open.push("'}'"),
+            ')' | ']' | '}' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.pop()
 }
 
 /// What a rule of the grammar is called in messages.
@@ -93,7 +109,7 @@ fn word(rule: Rule) -> &'static str {
         Rule::name | Rule::type_name => "a name",
         Rule::call | Rule::element | Rule::cast => "a value",
         Rule::statement | Rule::store | Rule::target => "a statement",
-        Rule::repeat => "\\LOOP",
+        Rule::repeat | Rule::keyword => "\\LOOP",
         Rule::routine => "a call of a routine",
         Rule::argument | Rule::address => "an argument",
         _ => "a statement",
@@ -229,9 +245,10 @@ fn plain(value: Expression) -> Result<Expression, Fault> {
             Expression::Product(factors) => factors.iter().try_for_each(|(_, factor, _)| refuse(factor)),
             Expression::Power(base, exponent, _) => refuse(base).and_then(|()| refuse(exponent)),
             Expression::Call(_, arguments, _) => arguments.iter().try_for_each(refuse),
-            Expression::Element(name, _, at) => {
-                Err(Fault::new(at.clone(), format!("{name}[...] is an element of an array, which only LOOP programs have")))
-            }
+            Expression::Element(name, _, at) => Err(Fault::new(
+                at.clone(),
+                format!("{name}[...] is an element of an array, which only LOOP programs have"),
+            )),
         }
     }
     refuse(&value).map(|()| value)

@@ -2,11 +2,11 @@
 use super::derive::{SCALAR_PRODUCT, derive, meaning};
 use super::{Argument, Item, communicates};
 use crate::model::error::Fault;
-use crate::model::formula::{Expression, Scope, evaluate, single};
+use crate::model::formula::{Scope, evaluate, single};
 
 /// Operations of one processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counted {
+pub(super) struct Counted {
     /// In loops over data, scalar products and sums.
     pub computation: f64,
     /// On scalars.
@@ -20,21 +20,17 @@ pub struct Counted {
 ///
 /// # Errors
 /// As [`derive`], and if a name is unknown.
-pub fn count(items: &[Item], scope: &Scope) -> Result<Counted, Fault> {
+pub(super) fn count(items: &[Item], scope: &Scope) -> Result<Counted, Fault> {
     derive(items)?;
-    let mut counted = Counted::default();
-    run(items, scope, false, &mut counted)?;
-    Ok(counted)
-}
-
-fn number(expression: &Expression, scope: &Scope) -> Result<f64, Fault> {
-    match expression {
-        Expression::Name(name, _) if !scope.values.contains_key(name) => match meaning(name) {
-            Some(sum) => evaluate(&single(&sum.to_string())?, scope),
-            None => evaluate(expression, scope),
-        },
-        _ => evaluate(expression, scope),
+    let mut scope = scope.clone();
+    for name in ["psize", "psize_node", "nprocs"] {
+        let meant = meaning(name).unwrap_or_default().to_string();
+        let value = evaluate(&single(&meant)?, &scope)?;
+        scope.values.insert(name.to_owned(), value);
     }
+    let mut counted = Counted::default();
+    run(items, &scope, false, &mut counted)?;
+    Ok(counted)
 }
 
 fn run(items: &[Item], scope: &Scope, over_data: bool, counted: &mut Counted) -> Result<(), Fault> {
@@ -43,7 +39,7 @@ fn run(items: &[Item], scope: &Scope, over_data: bool, counted: &mut Counted) ->
             Item::Loop { count, body, .. } => {
                 let times = count.as_ref().map_or_else(
                     || scope.values.get("p_size").copied().ok_or_else(|| Fault::new(0..0, "p_size is not given")),
-                    |count| number(count, scope),
+                    |count| evaluate(count, scope),
                 )?;
                 let data = over_data || !communicates(body);
                 for _ in 0..times as u64 {
@@ -56,7 +52,7 @@ fn run(items: &[Item], scope: &Scope, over_data: bool, counted: &mut Counted) ->
             }
             Item::Routine { name, arguments, .. } if name == SCALAR_PRODUCT => {
                 if let Some(Argument::Value(elements)) = arguments.get(3) {
-                    counted.computation += 2.0 * number(elements, scope)?;
+                    counted.computation += 2.0 * evaluate(elements, scope)?;
                 }
             }
             Item::Routine { name, .. } => {
@@ -73,7 +69,6 @@ fn run(items: &[Item], scope: &Scope, over_data: bool, counted: &mut Counted) ->
     Ok(())
 }
 
-#[cfg(test)]
 mod tests {
     use super::super::{FIGURE_5, parse};
     use super::*;
@@ -111,7 +106,8 @@ mod tests {
         ];
         let block = prop::collection::vec(leaf, 1..4).prop_map(|items| items.concat());
         block.prop_recursive(3, 12, 3, move |inner| {
-            let repeat = (count.clone(), inner.clone()).prop_map(|(count, body)| format!("\\LOOP {count}i {{\n{body}}}\n"));
+            let repeat =
+                (count.clone(), inner.clone()).prop_map(|(count, body)| format!("\\LOOP {count}i {{\n{body}}}\n"));
             (repeat, inner).prop_map(|(a, b)| a + &b)
         })
     }

@@ -142,7 +142,9 @@ fn walk(
 
 fn translated(expression: &Expression, variables: &[String], at: &Range<usize>) -> Result<Sum, Fault> {
     if let Some((name, at)) = uses(expression, variables) {
-        let what = format!("{name} is the variable of a loop around this; counts and lengths must not depend on it. Give its mean");
+        let what = format!(
+            "{name} is the variable of a loop around this; counts and lengths must not depend on it. Give its mean"
+        );
         return Err(Fault::new(at, what));
     }
     Sum::of(expression, &meaning)
@@ -271,7 +273,11 @@ mod tests {
             ("x = 1", "", "the end of the text"),
         ] {
             let fault = parse(text).and_then(|items| derive(&items)).expect_err(text);
-            assert_eq!(Some(fault.at.start), if place.is_empty() { Some(text.len()) } else { text.find(place) }, "{text}: {fault:?}");
+            assert_eq!(
+                Some(fault.at.start),
+                if place.is_empty() { Some(text.len()) } else { text.find(place) },
+                "{text}: {fault:?}"
+            );
             assert!(fault.what.contains(told), "{text}: {fault:?}");
         }
     }

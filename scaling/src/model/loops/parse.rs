@@ -30,6 +30,7 @@ fn item(pair: Pair<Rule>) -> Result<Item, Fault> {
             let (mut count, mut variable, mut body) = (None, String::new(), Vec::new());
             for inner in pair.into_inner() {
                 match inner.as_rule() {
+                    Rule::keyword => {}
                     Rule::sum => count = Some(expression_of(inner)?),
                     Rule::name => variable = inner.as_str().to_owned(),
                     _ => body.push(item(inner)?),

@@ -1,1 +1,0 @@
-//! Formulae from traces.
