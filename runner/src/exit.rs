@@ -2,6 +2,8 @@
 use phasecast_analyzer::AnalyzeError;
 use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
+use phasecast_skeleton::SkeletonError;
+use phasecast_skeleton::program::error::ProgramError;
 use phasecast_trace::TraceError;
 use phasecast_transform::graph::GraphError;
 use phasecast_transform::machine::MachineError;
@@ -57,6 +59,9 @@ pub fn code(error: &anyhow::Error) -> u8 {
                 Refusal::Changed(_) => CHANGED,
             };
         }
+        if let Some(ProgramError::NoCompiler { .. } | ProgramError::TooLong { .. }) = cause.downcast_ref() {
+            return UNFIT;
+        }
         let input = cause
             .downcast_ref::<TraceError>()
             .map(|error| error.is_input() || is_missing(error))
@@ -66,6 +71,8 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .or_else(|| cause.downcast_ref::<PredictionError>().map(PredictionError::is_input))
             .or_else(|| cause.downcast_ref::<MachineError>().map(MachineError::is_input))
             .or_else(|| cause.downcast_ref::<TransformError>().map(TransformError::is_input))
+            .or_else(|| cause.downcast_ref::<SkeletonError>().map(SkeletonError::is_input))
+            .or_else(|| cause.downcast_ref::<ProgramError>().map(ProgramError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

@@ -13,7 +13,7 @@ Usage: cargo xtask bench <tracer|analyzer|predict|checkpoint|truespeed|transform
   predict     error, interval and cost of predictions by restart, live and naive, for programs given as NAME:RANKS:BASE[:TARGET]
   checkpoint  the split process: what it adds to calls, system calls and programs; saving, restoring, restarts
   transform   trace transformation: calls per second on made traces (speed), error against the truth (error)
-  skeleton    the topologies of the seed's Table 2 (topology), from made matrices and the traces given
+  skeleton    topologies of the seed's Table 2 (topology), skeletons beside their programs (ratio), predictions (predict)
   stability   the longest common subsequence of two long traces
   truespeed   restarted phases of programs bound by their memory against native and split runs
 

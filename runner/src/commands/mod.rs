@@ -12,9 +12,11 @@ pub mod inspect;
 pub mod man;
 pub mod measure;
 pub mod predict;
+mod predict_skeleton;
 pub mod preflight;
 pub mod report;
 pub mod sign;
+pub mod skeleton;
 pub mod stability;
 mod stability_report;
 pub mod stat;
@@ -46,6 +48,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Characterize(args) => characterize::run(&args),
         Command::Measure(args) => measure::run(&args),
         Command::Transform(args) => transform::run(&args),
+        Command::Skeleton(args) => skeleton::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),
