@@ -77,7 +77,8 @@ pub enum Command {
     Sign(commands::sign::SignArgs),
     #[command(after_long_help = examples!("  phasecast predict cg.phc
   phasecast predict cg.phc --launcher 'mpirun.mpich -n {n}' --budget 60s --precision 0.01 -o here.json
-  phasecast predict cg.phc --live --share 0.2 --json -- ./cg-built-here 1000"))]
+  phasecast predict cg.phc --live --share 0.2 --json -- ./cg-built-here 1000
+  phasecast predict --skeleton cg.skeleton --launcher 'mpirun.mpich -n {n}'"))]
     Predict(commands::predict::PredictArgs),
     #[command(after_long_help = examples!("  phasecast verify cg.phc
   phasecast verify cg.phc --runs 5 --json | jq .pete"))]
@@ -124,6 +125,10 @@ pub enum Command {
   phasecast model cg.toml machine.toml -p 64 --strategy CG-Tree --prediction cg.json
   phasecast model fit heat-*.trace --sizes 256,256,512,512 -o heat.toml"))]
     Model(commands::model::ModelArgs),
+    #[command(after_long_help = examples!("  phasecast skeleton cg.trace -o cg.skeleton
+  phasecast skeleton cg.trace -o cg.skeleton --ratio 10 --launcher 'mpirun.mpich -n {n}'
+  phasecast skeleton cg.trace -o cg.skeleton --mix 0.8 --working-set 64M --json | jq .left_out"))]
+    Skeleton(commands::skeleton::SkeletonArgs),
     #[command(after_long_help = examples!("  phasecast compare old.json new.json
   phasecast compare old.json new.json --aet 121.3,88.0
   phasecast compare *.json --json"))]

@@ -4,6 +4,8 @@ use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
 use phasecast_scaling::model::ModelError;
 use phasecast_scaling::signature::ScaleError;
+use phasecast_skeleton::SkeletonError;
+use phasecast_skeleton::program::error::ProgramError;
 use phasecast_trace::TraceError;
 use phasecast_transform::graph::GraphError;
 use phasecast_transform::machine::MachineError;
@@ -59,6 +61,9 @@ pub fn code(error: &anyhow::Error) -> u8 {
                 Refusal::Changed(_) => CHANGED,
             };
         }
+        if let Some(ProgramError::NoCompiler { .. } | ProgramError::TooLong { .. }) = cause.downcast_ref() {
+            return UNFIT;
+        }
         let input = cause
             .downcast_ref::<TraceError>()
             .map(|error| error.is_input() || is_missing(error))
@@ -70,6 +75,8 @@ pub fn code(error: &anyhow::Error) -> u8 {
             .or_else(|| cause.downcast_ref::<ScaleError>().map(ScaleError::is_input))
             .or_else(|| cause.downcast_ref::<TransformError>().map(TransformError::is_input))
             .or_else(|| cause.downcast_ref::<ModelError>().map(ModelError::is_input))
+            .or_else(|| cause.downcast_ref::<SkeletonError>().map(SkeletonError::is_input))
+            .or_else(|| cause.downcast_ref::<ProgramError>().map(ProgramError::is_input))
             .or_else(|| cause.downcast_ref::<ImageError>().map(ImageError::is_input));
         if let Some(input) = input {
             return if input { REFUSED } else { FAILED };

@@ -11,6 +11,7 @@ mod perturb;
 mod progress;
 mod restart;
 mod signature;
+mod skeleton;
 mod trace_launch;
 
 use clap::Parser;

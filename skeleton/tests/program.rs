@@ -5,10 +5,13 @@ use phasecast_skeleton::logical::{
 use phasecast_skeleton::nest::Node;
 use phasecast_skeleton::program::Skeleton;
 use phasecast_skeleton::program::calibrate::{Mix, Rates};
+use phasecast_skeleton::program::figure3::Marks;
 use phasecast_skeleton::program::made;
+use phasecast_skeleton::program::manifest::Manifest;
 use phasecast_skeleton::program::replay::Replay;
-use phasecast_skeleton::program::scale::{estimate, weights};
+use phasecast_skeleton::program::scale::weights;
 use proptest::prelude::*;
+use std::path::Path;
 
 const RATES: Rates =
     Rates { mix: Mix { memory: 0.5, working_set: 1 << 16 }, rounds_per_us: 100.0, lines_per_us: 100.0, block_us: 0.0 };
@@ -29,5 +32,179 @@ proptest! {
         for of in &skeleton.plan.loops {
             prop_assert!((1..=of.full).contains(&of.count));
         }
+    }
+
+    #[test]
+    fn weights_stand_for_all_iterations(full in 1u64..1_000_000, count in 1u64..1000) {
+        let count = count.min(full);
+        let (first, rest) = weights(full, count);
+        let sum = first + rest * (count - 1) as f64;
+        prop_assert!((sum / full as f64 - 1.0).abs() < 1e-9, "{sum} of {full}");
+    }
+
+    #[test]
+    fn a_manifest_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>()) {
+        let _ = Manifest::parse(Path::new("skeleton.json"), &bytes);
+        let mut text = MANIFEST.as_bytes().to_vec();
+        let at = at.index(text.len());
+        if let Some(first) = bytes.first() {
+            text[at] = *first;
+        }
+        let _ = Manifest::parse(Path::new("skeleton.json"), &text);
+        let _ = Manifest::parse(Path::new("skeleton.json"), &text[..at]);
+    }
+}
+
+const MANIFEST: &str = r#"{"version":1,"program":"a","ranks":2,"topology":null,"nests":[],"base":{"host":"h","cpu":"c",
+"cores":2,"mpi":"m"},"base_run_s":1.0,"steps_s":1.0,"ratio_asked":20.0,"ratio":20.0,"ratio_most":100.0,"rates":{"mix":
+{"memory":0.5,"working_set":4096},"rounds_per_us":1.0,"lines_per_us":1.0,"block_us":0.0},"source":"skeleton.c",
+"sha256":"00","parts":[{"name":"p","ranks":"0","full":1,"count":1,"base_s":1.0}],"left_out":[],"runs":[]}"#;
+
+#[test]
+fn a_manifest_is_checked() {
+    let parse = |text: &str| Manifest::parse(Path::new("skeleton.json"), text.as_bytes());
+    parse(MANIFEST).expect("a manifest");
+    for (old, new, told) in [
+        ("\"version\":1", "\"version\":9", "version 9"),
+        ("skeleton.c", "../../etc/x.c", "source"),
+        ("\"ranks\":2", "\"ranks\":0", "0 ranks"),
+        ("\"base_run_s\":1.0", "\"base_run_s\":-1.0", "-1 seconds"),
+    ] {
+        let error = parse(&MANIFEST.replace(old, new)).expect_err(new).to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+fn step(us: f64, call: Operation) -> Node<Step> {
+    let compute = Computation { count: 1, mean_ns: us * 1e3, ..Computation::default() };
+    Node::Item(Step { compute, call, call_ns: 1000.0 })
+}
+
+fn send(direction: u16, bytes: u64) -> Operation {
+    Operation::Send { end: End { direction, tag: 5, bytes }, mode: Mode::Standard, slot: None }
+}
+
+fn receive(direction: u16, bytes: u64) -> Operation {
+    Operation::Receive { end: End { direction, tag: 5, bytes }, wildcard: false, slot: None }
+}
+
+fn allreduce() -> Operation {
+    Operation::Collective { name: "MPI_Allreduce".into(), group: 0, bytes: 8, root: None, slot: None }
+}
+
+fn repeat(count: u64, body: Vec<Node<Step>>) -> Node<Step> {
+    Node::Loop { count, body }
+}
+
+/// A trace of a line of ranks with directions EAST (0) and WEST (1).
+fn line(bodies: Vec<(Vec<u32>, Vec<Node<Step>>)>) -> LogicalTrace {
+    let ranks = bodies.iter().map(|(ranks, _)| ranks.len() as u32).sum::<u32>();
+    let east = (0..ranks).map(|rank| (rank + 1 < ranks).then_some(rank + 1)).collect();
+    let west = (0..ranks).map(|rank| rank.checked_sub(1)).collect();
+    LogicalTrace {
+        program: "line".into(),
+        ranks,
+        directions: vec![Direction { name: "EAST".into(), peer: east }, Direction { name: "WEST".into(), peer: west }],
+        groups: vec![Group { name: "WORLD".into(), members: vec![(0..ranks).collect()] }],
+        classes: bodies.into_iter().map(|(ranks, body)| ClassTrace { ranks, body }).collect(),
+        ..LogicalTrace::default()
+    }
+}
+
+#[test]
+fn classes_of_a_pipeline_are_shortened_together() {
+    // The first rank only sends, the last one only receives, and has its first iteration apart.
+    let first = vec![repeat(249, vec![repeat(40, vec![step(50.0, send(0, 800))]), step(5.0, allreduce())])];
+    let middle = vec![repeat(
+        249,
+        vec![repeat(40, vec![step(1.0, receive(1, 800)), step(50.0, send(0, 800))]), step(5.0, allreduce())],
+    )];
+    let iteration = || vec![repeat(40, vec![step(50.0, receive(1, 800))]), step(5.0, allreduce())];
+    let last = [iteration(), vec![repeat(248, iteration())]].concat();
+    let trace = line(vec![(vec![0], first), (vec![1, 2], middle), (vec![3], last)]);
+    let skeleton = Skeleton::of(&trace, 20.0).expect("a program");
+    let counts: Vec<u64> = skeleton.plan.loops.iter().filter(|l| l.full > 200).map(|l| l.count).collect();
+    assert_eq!(counts.len(), 3);
+    assert_eq!((counts[0], counts[1]), (counts[1], counts[2] + 1), "{counts:?}");
+    assert!((skeleton.scaling.ratio() / 20.0 - 1.0).abs() < 0.05, "{:?}", skeleton.scaling);
+    assert_eq!((skeleton.repaired.local, skeleton.repaired.detached), (0, 0));
+    assert!(skeleton.left_out.is_empty(), "{:?}", skeleton.left_out);
+}
+
+#[test]
+fn inner_loops_help_where_whole_iterations_are_too_coarse() {
+    let body = || vec![repeat(25, vec![step(50.0, send(0, 8)), step(0.0, receive(1, 8))]), step(10.0, allreduce())];
+    let trace = line(vec![(vec![0, 1], vec![repeat(15, body())])]);
+    for ratio in [2.0, 4.0, 9.0, 30.0, 100.0] {
+        let skeleton = Skeleton::of(&trace, ratio).expect("a program");
+        assert!((skeleton.scaling.ratio() / ratio - 1.0).abs() < 0.1, "{ratio}: {:?}", skeleton.scaling);
+        assert!((skeleton.scaling.most() - 15.0).abs() < 0.1, "{:?}", skeleton.scaling);
+    }
+}
+
+#[test]
+fn what_lies_outside_loops_is_done_in_part() {
+    let trace =
+        line(vec![(vec![0, 1], vec![step(500_000.0, allreduce()), repeat(100, vec![step(5000.0, allreduce())])])]);
+    let skeleton = Skeleton::of(&trace, 20.0).expect("a program");
+    assert!((skeleton.scaling.ratio() / 20.0 - 1.0).abs() < 0.05, "{:?}", skeleton.scaling);
+    let source = skeleton.source("x", None, &RATES);
+    assert!(source.text.contains("compute(25000.0)"), "{}", source.text);
+}
+
+#[test]
+fn sends_that_relied_on_buffers_are_detached() {
+    let ring = |calls: Vec<Node<Step>>| {
+        let mut trace = line(vec![(vec![0, 1, 2], vec![repeat(10, calls)])]);
+        trace.directions[0].peer = vec![Some(1), Some(2), Some(0)];
+        trace.directions[1].peer = vec![Some(2), Some(0), Some(1)];
+        trace
+    };
+    let relies = ring(vec![step(1.0, send(0, 100)), step(1.0, receive(1, 100))]);
+    let skeleton = Skeleton::of(&relies, 2.0).expect("a program");
+    assert_eq!((skeleton.repaired.local, skeleton.repaired.detached), (0, 1));
+    assert_eq!(skeleton.figure3, Marks { global: 2, local: 0 });
+    assert!(skeleton.left_out[0].contains("buffered"), "{:?}", skeleton.left_out);
+    // The other way round no message is ever sent, whatever is buffered.
+    let hangs = ring(vec![step(1.0, receive(1, 100)), step(1.0, send(0, 100))]);
+    assert!(!Replay::run(&phasecast_skeleton::program::plan::Plan::new(&hangs).expect("a plan"), false).accepts());
+    let skeleton = Skeleton::of(&hangs, 2.0).expect("a program");
+    assert!(skeleton.repaired.local > 0);
+    assert!(skeleton.left_out.iter().any(|line| line.contains("no partner")), "{:?}", skeleton.left_out);
+}
+
+#[test]
+fn sizes_that_differ_become_their_median() {
+    let trace = line(vec![(vec![0, 1], vec![step(1.0, send(0, 100)), step(1.0, receive(1, 300))])]);
+    let skeleton = Skeleton::of(&trace, 1.0).expect("a program");
+    assert_eq!((skeleton.plan.steps[0].bytes, skeleton.repaired.resized), (200, 1));
+    assert!(skeleton.source("x", None, &RATES).text.contains("receive_from(WEST, 5, 200)"));
+}
+
+#[test]
+fn a_send_without_a_receive_is_local() {
+    let trace = line(vec![(
+        vec![0, 1],
+        vec![step(1.0, send(0, 8)), repeat(9, vec![step(1.0, send(0, 8)), step(1.0, receive(1, 8))])],
+    )]);
+    let skeleton = Skeleton::of(&trace, 3.0).expect("a program");
+    assert_eq!(skeleton.repaired.local, 1, "{:?}", skeleton.left_out);
+    assert_eq!(skeleton.plan.loops[0].count, 3);
+    assert!(skeleton.plan.steps[0].local[0].contains(&0), "the one outside the loop");
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let good = line(vec![(vec![0, 1], vec![step(1.0, send(0, 8)), step(1.0, receive(1, 8))])]);
+    let mut twice = good.clone();
+    twice.classes[0].ranks = vec![0, 0];
+    let mut beyond = good.clone();
+    beyond.directions[0].peer[0] = Some(7);
+    let mut nowhere = good.clone();
+    nowhere.classes[0].body.push(step(1.0, send(9, 8)));
+    let mut endless = good.clone();
+    endless.classes[0].body.push(step(f64::NAN, allreduce()));
+    for bad in [twice, beyond, nowhere, endless] {
+        assert!(Skeleton::of(&bad, 2.0).expect_err("it is refused").is_input());
     }
 }

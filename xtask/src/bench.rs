@@ -14,7 +14,8 @@ Usage: cargo xtask bench NAME [ARGUMENTS]
   checkpoint  the split process: what it adds to calls, system calls and programs; saving, restoring, restarts
   transform   trace transformation: calls per second on made traces (speed), error against the truth (error)
   skeleton    the topologies of the seed's Table 2 (topology), the loops of its Table 3 and the time to find them (loops),
-              from made matrices and sequences and from the traces given
+              from made matrices and sequences and from the traces given; skeletons beside their programs (ratio), and
+              their predictions against the truth (predict)
   stability   the longest common subsequence of two long traces
   scaling     seed 003's Table 2 (table2), profiles and fits (speed), real programs on more ranks (real)
   truespeed   restarted phases of programs bound by their memory against native and split runs

@@ -14,11 +14,13 @@ pub mod measure;
 pub mod model;
 mod model_fit;
 pub mod predict;
+mod predict_skeleton;
 pub mod preflight;
 pub mod profile;
 pub mod report;
 pub mod scale;
 pub mod sign;
+pub mod skeleton;
 pub mod stability;
 mod stability_report;
 pub mod stat;
@@ -53,6 +55,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Profile(args) => profile::run(&args),
         Command::Scale(args) => scale::run(&args),
         Command::Model(args) => model::run(&args),
+        Command::Skeleton(args) => skeleton::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Man(args) => man::run(&args),

@@ -1,6 +1,6 @@
-//! `phasecast predict`: by restarting the images of a signature, or live, by running the program until its phases were
-//! seen.
-use crate::commands::compare;
+//! `phasecast predict`: by restarting the images of a signature, live, by running the program until its phases were seen,
+//! or by running a skeleton.
+use crate::commands::{compare, predict_skeleton};
 use crate::exit::Refusal;
 use crate::launch::catch_interrupts;
 use crate::live;
@@ -10,6 +10,7 @@ use crate::restart::save::digest;
 use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
+use phasecast_prediction::Prediction;
 use phasecast_trace::container::write_atomic;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -25,11 +26,23 @@ pub const PRECISION: f64 = 0.02;
 /// Without images, or with --live: the program is run under the tracer, only until the share or the precision asked for
 /// is reached. It may be another build than the one that was signed (another MPI, say), with the same input and ranks.
 /// A program whose phases do not come again runs to its end, and the prediction says so.
+///
+/// With --skeleton: the folder that `phasecast skeleton` wrote is built with the compiler that is here, run a few times,
+/// and what its parts took is scaled. The source is code that will run.
 #[derive(Args, Debug)]
 pub struct PredictArgs {
-    /// The signature
+    /// The signature, or the folder of a skeleton
     #[arg(value_name = "SIGNATURE")]
     signature: PathBuf,
+    /// It is the folder of a skeleton: build and run it
+    #[arg(long, conflicts_with_all = ["live", "share", "expect", "command"])]
+    skeleton: bool,
+    /// The compiler of the MPI that is here (skeleton) [default: mpicc]
+    #[arg(long, value_name = "COMMAND", requires = "skeleton")]
+    cc: Option<String>,
+    /// Take a source that was changed since it was written (skeleton)
+    #[arg(long, requires = "skeleton")]
+    changed: bool,
     /// Run the program, although the signature has images
     #[arg(long)]
     live: bool,
@@ -93,10 +106,27 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     if let Some(expected) = &args.expect {
         expect(&args.signature, expected)?;
     }
+    let prediction = if args.skeleton { by_skeleton(args, begun)? } else { by_signature(args, begun)? };
+    tell(args, prediction)
+}
+
+fn by_skeleton(args: &PredictArgs, begun: Instant) -> Result<Prediction> {
+    catch_interrupts();
+    let wish = predict_skeleton::Wish {
+        launcher: args.launcher.as_deref(),
+        cc: args.cc.as_deref(),
+        budget: args.budget,
+        precision: args.precision.unwrap_or(PRECISION / 2.0),
+        changed: args.changed,
+    };
+    predict_skeleton::predict(&args.signature, &wish, begun)
+}
+
+fn by_signature(args: &PredictArgs, begun: Instant) -> Result<Prediction> {
     let signature = Signature::load(&args.signature)?;
     let by_images = signature.manifest.images.is_some() && !args.live;
     catch_interrupts();
-    let mut prediction = if by_images {
+    if by_images {
         if !args.command.is_empty() || args.share.is_some() {
             let what = "images are restarted, no program is run: with a program or --share, give --live too";
             return Err(Refusal::Usage(what.into()).into());
@@ -104,7 +134,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         introduce(&signature);
         let precision = args.precision.unwrap_or(PRECISION);
         let wish = Wish { launcher: args.launcher.as_deref(), budget_s: args.budget, precision };
-        predict::predict(&signature, &args.signature, &wish, begun)?
+        predict::predict(&signature, &args.signature, &wish, begun)
     } else {
         if args.budget.is_some() {
             let what = "--budget is for images, and this prediction is live: use --share";
@@ -116,8 +146,11 @@ pub fn run(args: &PredictArgs) -> Result<()> {
             launcher: args.launcher.as_deref(),
             command: &args.command,
         };
-        live::predict(&signature, &wish, begun)?
-    };
+        live::predict(&signature, &wish, begun)
+    }
+}
+
+fn tell(args: &PredictArgs, mut prediction: Prediction) -> Result<()> {
     if let Some(aet) = args.aet {
         prediction.with_true_time(aet);
     }

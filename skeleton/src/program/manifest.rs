@@ -78,6 +78,8 @@ pub struct Run {
     pub stands_for_s: f64,
     /// What each part stands for on that rank, in seconds.
     pub parts_s: Vec<f64>,
+    /// The MPI library that it ran with.
+    pub mpi: String,
 }
 
 impl Run {
@@ -91,6 +93,7 @@ impl Run {
             run_s: number(&line, "run_s")?,
             stands_for_s: number(&line, "stands_for_s")?,
             parts_s: parts,
+            mpi: line["mpi"].as_str().unwrap_or_default().trim().to_owned(),
         })
     }
 }

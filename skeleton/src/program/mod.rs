@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod collective;
 pub mod error;
 pub mod families;
+pub mod figure3;
 pub mod folder;
 pub mod made;
 pub mod manifest;
@@ -34,6 +35,8 @@ pub struct Skeleton {
     pub scaling: Scaling,
     /// What was done so that it ends.
     pub repaired: Repaired,
+    /// Global and local calls as the seed's Figure 3 tells them from the text alone.
+    pub figure3: figure3::Marks,
     /// What is left out, in sentences.
     pub left_out: Vec<String>,
     /// The ratio asked for.
@@ -47,12 +50,13 @@ impl Skeleton {
     /// If the logical trace contradicts itself, is too long to be written, or no program that ends comes of it.
     pub fn of(trace: &LogicalTrace, ratio: f64) -> Result<Skeleton, ProgramError> {
         let mut plan = Plan::new(trace)?;
+        let figure3 = figure3::marks(&plan);
         repair::unmatched(&mut plan);
         let scaling = scale::scale(&mut plan, ratio);
         let repaired = repair::repair(&mut plan)?;
         let mut left_out = plan.left_out.clone();
         left_out.extend(repair::sentences(&plan, &repaired));
-        Ok(Skeleton { plan, scaling, repaired, left_out, asked: ratio })
+        Ok(Skeleton { plan, scaling, repaired, figure3, left_out, asked: ratio })
     }
 
     /// Its source in C.

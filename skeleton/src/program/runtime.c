@@ -356,6 +356,17 @@ static int report(const char *path)
         perror(path);
         return 1;
     }
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(mpi, &length);
+    for (char *c = mpi; *c; c++) {
+        if (*c == '\n')
+            *c = '\0';
+        else if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+            *c = ' ';
+        if (!*c)
+            break;
+    }
     double run = 0.0, whole = -1.0;
     int slowest = 0;
     for (int r = 0; r < RANKS; r++) {
@@ -370,8 +381,9 @@ static int report(const char *path)
             slowest = r;
         }
     }
-    fprintf(out, "{\"skeleton\":1,\"ranks\":%d,\"run_s\":%.9f,\"stands_for_s\":%.9f,\"slowest\":%d,\"parts\":[", RANKS,
-            run, whole, slowest);
+    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"run_s\":%.9f,\"stands_for_s\":%.9f,\"slowest\":%d,", mpi,
+            RANKS, run, whole, slowest);
+    fprintf(out, "\"parts\":[");
     for (int i = 0; i < PARTS; i++) {
         double low = -1.0, high = 0.0, sum = 0.0, stands = all[slowest][2 * i + 1];
         int taking_part = 0;

@@ -1,0 +1,107 @@
+//! Skeletons beside their programs: does it compile without a warning, end, take the part of the time that was asked for,
+//! and compute and communicate in the same shares?
+use crate::Res;
+use crate::shared::{Job, done, launched, phasecast};
+use phasecast_tests::bench::{Bound, figure, mean};
+use phasecast_trace::{Class, Trace};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs it.
+pub fn run(args: &[String]) -> Res<()> {
+    let (mut ratio, mut launcher, mut runs, mut jobs) =
+        ("20".to_owned(), "mpirun.openmpi -n {n}".to_owned(), 3, Vec::new());
+    let mut compiler = "mpicc.openmpi".to_owned();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(format!("{arg} wants a value"));
+        match arg.as_str() {
+            "--ratio" => ratio = value()?.clone(),
+            "--launcher" => launcher = value()?.clone(),
+            "--cc" => compiler = value()?.clone(),
+            "--runs" => runs = value()?.parse()?,
+            job => jobs.push(Job::parse(job)?),
+        }
+    }
+    for job in &jobs {
+        let folder = tempfile::tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        done(&mut launched(&launcher, &job.ranks, &job.openmpi, &job.args, Some(&at("program"))))?;
+        let mut command =
+            phasecast(&["skeleton", "--ratio", &ratio, "--launcher", &launcher, "--cc", &compiler, "--json"]);
+        let (text, took) = done(command.arg(at("program")).arg("-o").arg(at("skeleton")).current_dir(folder.path()))?;
+        let told: Value = serde_json::from_str(&text)?;
+        let strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-o"];
+        done(Command::new(&compiler).args(strict).arg(at("run")).arg(at("skeleton").join("skeleton.c")))?;
+        let program = Shares::of(&at("program"))?;
+        let mut of_runs = Vec::new();
+        for run in 0..runs {
+            let trace = at(&format!("run-{run}"));
+            done(&mut launched(&launcher, &job.ranks, &at("run").to_string_lossy(), &[], Some(&trace)))?;
+            of_runs.push(Shares::of(&trace)?);
+        }
+        let skeleton = Shares {
+            run_s: mean(&of_runs.iter().map(|run| run.run_s).collect::<Vec<_>>()),
+            mpi: mean(&of_runs.iter().map(|run| run.mpi).collect::<Vec<_>>()),
+        };
+        let asked: f64 = ratio.parse()?;
+        let got = program.run_s / skeleton.run_s;
+        println!(
+            "{} with {} ranks: {:.3} s, skeleton {:.4} s, written in {took:.1} s",
+            job.name, job.ranks, program.run_s, skeleton.run_s
+        );
+        figure("  ratio asked for", asked, "", Bound::None);
+        figure("  ratio expected", told["ratio"].as_f64().unwrap_or(f64::NAN), "", Bound::None);
+        figure(
+            "  ratio with one iteration of the main loop",
+            told["skeleton"]["ratio_most"].as_f64().unwrap_or(f64::NAN),
+            "",
+            Bound::None,
+        );
+        figure("  ratio, off the one asked for by", 100.0 * (got / asked - 1.0).abs(), "%", Bound::Most(10.0));
+        figure("  share of MPI in the program", 100.0 * program.mpi, "%", Bound::None);
+        figure(
+            "  share of MPI in the skeleton, off by",
+            100.0 * (skeleton.mpi - program.mpi).abs(),
+            "pt",
+            Bound::Most(3.0),
+        );
+        for line in told["left_out"].as_array().into_iter().flatten() {
+            println!("  left out: {}", line.as_str().unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// Run time (the mean over ranks, without start and end of MPI and what is not traced), and what of it is MPI.
+struct Shares {
+    run_s: f64,
+    mpi: f64,
+}
+
+impl Shares {
+    fn of(path: &Path) -> Res<Shares> {
+        let trace = Trace::open(path)?;
+        let (mut run, mut mpi) = (0, 0);
+        for rank in trace.ranks() {
+            let (mut start, mut end, mut inside, mut paused) = (0, 0, 0, false);
+            let mut calls = trace.calls(rank);
+            while let Some(call) = calls.next_call()? {
+                let call = call.call;
+                let name = trace.procedure(call.proc);
+                match call.class {
+                    Class::Setup if name.starts_with("MPI_Init") => start = call.exit.0,
+                    Class::Setup if !paused => end = call.enter.0,
+                    Class::Setup => {}
+                    Class::Pause => (end, paused) = (call.enter.0, true),
+                    Class::Resume => (start, inside, paused) = (call.exit.0, 0, false),
+                    _ => inside += call.exit.since(call.enter).0,
+                }
+            }
+            run += end.saturating_sub(start);
+            mpi += inside;
+        }
+        Ok(Shares { run_s: run as f64 * 1e-9 / f64::from(trace.size()), mpi: mpi as f64 / run.max(1) as f64 })
+    }
+}

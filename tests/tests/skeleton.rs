@@ -1,0 +1,137 @@
+//! Skeletons from end to end under both of Debian's MPIs: they compile without a warning, end, and predict; random ones
+//! run to the end; and what a skeleton cannot hold is told.
+use phasecast_skeleton::program::Skeleton;
+use phasecast_skeleton::program::calibrate::{Mix, Rates};
+use phasecast_skeleton::program::made;
+use phasecast_tests::mpi::{Language, Mpi};
+use phasecast_tests::place::{Place, json};
+use phasecast_tests::process::run;
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+const WARNINGS: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"];
+const MPIS: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("no {key}: {value}"))
+}
+
+fn traced(place: &Place, mpi: Mpi, ranks: u32, name: &str, source: &str, words: &[&str]) {
+    let mut command = mpi.launcher(ranks);
+    command.current_dir(place.path()).arg(phasecast_tests::phasecast()).args(["trace", "--quiet", "-o", name, "--"]);
+    run(command.arg(place.program(mpi, source)).args(words)).succeeded();
+}
+
+#[test]
+fn a_skeleton_predicts_its_program_under_both_mpis() {
+    let place = Place::alone();
+    traced(&place, Mpi::OpenMpi, 2, "base.trace", "heat.c", &["256", "1000"]);
+    let words = ["skeleton", "base.trace", "-o", "heat.skeleton", "--ratio", "10", "--json"];
+    let made = json(&run(&mut place.phasecast(&words)).succeeded());
+    let ratio = number(&made, "ratio");
+    assert!((9.0..11.0).contains(&ratio), "{made}");
+    assert_eq!(made["local"], 0, "{made}");
+    assert!(made["skeleton"]["runs"].as_array().is_some_and(|runs| runs.len() >= 2), "{made}");
+    for file in ["skeleton.c", "Makefile", "README.md", "skeleton.json"] {
+        assert!(place.path().join("heat.skeleton").join(file).is_file(), "{file}");
+    }
+    for (mpi, launcher) in MPIS.into_iter().zip(phasecast_tests::place::LAUNCHERS) {
+        let mut compiler = Command::new(mpi.compiler(Language::C));
+        compiler.current_dir(place.path()).args(WARNINGS).args(["-O2", "heat.skeleton/skeleton.c", "-o", "strict"]);
+        run(&mut compiler).succeeded();
+        let output = format!("{}.json", mpi.name());
+        let words = [
+            "predict",
+            "--skeleton",
+            "heat.skeleton",
+            "--launcher",
+            launcher,
+            "--budget",
+            "1s",
+            "-o",
+            &output,
+            "--json",
+        ];
+        let prediction = json(&run(&mut place.phasecast(&words)).succeeded());
+        assert_eq!(prediction["method"], "skeleton", "{prediction}");
+        let pet = number(&prediction, "pet_s");
+        assert!(prediction["interval_s"][0].as_f64() <= Some(pet), "{prediction}");
+        // Another machine load, another library: not a test of accuracy, but of the order of magnitude.
+        let base = number(&prediction, "base_run_s");
+        assert!(pet > 0.3 * base && pet < 10.0 * base + 5.0, "{prediction}");
+    }
+    let compared = json(&run(&mut place.phasecast(&["compare", "openmpi.json", "mpich.json", "--json"])).succeeded());
+    assert_eq!(compared["predictions"].as_array().map(Vec::len), Some(2), "{compared}");
+
+    let again = run(&mut place.phasecast(&["skeleton", "base.trace", "-o", "heat.skeleton"]));
+    assert_eq!(again.code, 3, "{again:?}");
+    let source = place.path().join("heat.skeleton/skeleton.c");
+    let changed = fs::read_to_string(&source).expect("it was written") + "\n/* more */\n";
+    fs::write(&source, changed).expect("it can be written");
+    let refused = run(&mut place.phasecast(&["predict", "--skeleton", "heat.skeleton"]));
+    assert_eq!(refused.code, 3, "{refused:?}");
+    assert!(refused.stderr.contains("changed"), "{refused:?}");
+    let words = ["predict", "--skeleton", "heat.skeleton", "--changed", "--cc", "no-such-mpicc"];
+    let refused = run(&mut place.phasecast(&words));
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.stderr.contains("--cc"), "{refused:?}");
+}
+
+#[test]
+fn what_a_skeleton_leaves_out_is_told() {
+    let place = Place::alone();
+    let skeleton = |trace: &str, folder: &str| {
+        let words = ["skeleton", trace, "-o", folder, "--no-run", "--json"];
+        json(&run(&mut place.phasecast(&words)).succeeded())["left_out"].to_string()
+    };
+    traced(&place, Mpi::Mpich, 1, "one.trace", "heat.c", &["64", "20"]);
+    assert!(skeleton("one.trace", "one").contains("one rank"));
+    traced(&place, Mpi::Mpich, 3, "any.trace", "wildcard.c", &[]);
+    assert!(skeleton("any.trace", "any").contains("any source"));
+    let missing = run(&mut place.phasecast(&["skeleton", "none.trace", "-o", "none"]));
+    assert_eq!(missing.code, 3, "{missing:?}");
+    assert!(!place.path().join("none").exists());
+    let foreign = run(&mut place.phasecast(&["predict", "--skeleton", "one.trace"]));
+    assert_eq!(foreign.code, 3, "{foreign:?}");
+    assert!(foreign.stderr.contains("skeleton.json"), "{foreign:?}");
+}
+
+/// One program of twenty skeletons: each is a file of its own with its `main` renamed.
+#[test]
+fn random_skeletons_run_to_the_end() {
+    const RATES: Rates = Rates {
+        mix: Mix { memory: 0.5, working_set: 1 << 16 },
+        rounds_per_us: 50.0,
+        lines_per_us: 50.0,
+        block_us: 0.0,
+    };
+    let place = Place::alone();
+    let traces = (0..).map(|seed| made::logical(seed, 4)).filter(|trace| trace.ranks == 4).take(20);
+    let (mut files, mut declared, mut called) = (Vec::new(), String::new(), String::new());
+    for (at, trace) in traces.enumerate() {
+        let skeleton = Skeleton::of(&trace, 4.0).expect("a program");
+        let source = skeleton.source(&trace.program, None, &RATES).text;
+        let part = source
+            .replace("int main(", &format!("int skeleton_{at}(int, char **);\nint skeleton_{at}("))
+            .replace("    MPI_Init(&argc, &argv);\n", "")
+            .replace("    MPI_Finalize();\n", "");
+        let file = format!("skeleton_{at}.c");
+        fs::write(place.path().join(&file), part).expect("it can be written");
+        files.push(file);
+        declared.push_str(&format!("int skeleton_{at}(int, char **);\n"));
+        called.push_str(&format!("    failed |= skeleton_{at}(1, argv);\n"));
+    }
+    let main = format!(
+        "#include <mpi.h>\n{declared}int main(int argc, char **argv)\n{{\n    int failed = 0;\n    MPI_Init(&argc, &argv);\n{called}    MPI_Finalize();\n    return failed;\n}}\n"
+    );
+    fs::write(place.path().join("main.c"), main).expect("it can be written");
+    for mpi in MPIS {
+        let mut compiler = Command::new(mpi.compiler(Language::C));
+        run(compiler.current_dir(place.path()).args(WARNINGS).args(["-O0", "main.c", "-o", "all"]).args(&files))
+            .succeeded();
+        let outcome = run(mpi.launcher(4).current_dir(place.path()).arg("./all")).succeeded();
+        let lines = outcome.stdout.lines().filter(|line| line.contains("stands_for_s")).count();
+        assert_eq!(lines, 20, "{outcome:?}");
+    }
+}
