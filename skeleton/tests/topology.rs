@@ -209,6 +209,17 @@ fn copies_strangers_and_the_rest() {
 }
 
 #[test]
+fn multigrid_with_shuffled_ranks_is_the_torus_that_it_means() {
+    // Its faces differ, so that traffic tells which of the tori with this graph it is, whatever else rank 0 sends.
+    for seed in 1..10 {
+        let matrix = made::mg(128).renumbered(&shuffle(128, seed));
+        let recognition = recognise(&matrix);
+        assert_eq!(recognition.name.as_deref(), Some("8x4x4 torus"), "{}", recognition.words());
+        check(&matrix, &recognition);
+    }
+}
+
+#[test]
 fn a_halo_is_seen_beside_a_collection() {
     // Each rank of a torus sends a tenth of its halo to rank 5, as often: the whole is no known graph.
     let mut matrix = made::of(&named(20, "5x4 torus"), Traffic { messages: 100, bytes: 800_000 });

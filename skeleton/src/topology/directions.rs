@@ -53,10 +53,12 @@ impl Directions {
 /// Names a direction for each pair of ranks that exchange messages; also for a rank that sends to itself.
 pub fn directions(matrix: &Matrix, recognition: &Recognition) -> Directions {
     let ranks = matrix.ranks();
-    let mut wanted: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let mut wanted = Vec::new();
     for (from, to, _) in matrix.pairs() {
         wanted.extend([(from, to), (to, from)]);
     }
+    wanted.sort_unstable();
+    wanted.dedup();
     let mut directions = Directions { from: vec![BTreeMap::new(); ranks as usize], ..Directions::default() };
     let mut mesh = None;
     if let Some(placed) = &recognition.topology {
@@ -67,7 +69,7 @@ pub fn directions(matrix: &Matrix, recognition: &Recognition) -> Directions {
             for (position, &rank) in at.iter().enumerate() {
                 let (copy, position) = (position as u32 / size, position as u32 % size);
                 let there = to[position as usize].map(|to| at[(copy * size + to) as usize]);
-                peer[rank as usize] = there.filter(|&there| wanted.contains(&(rank, there)));
+                peer[rank as usize] = there.filter(|&there| wanted.binary_search(&(rank, there)).is_ok());
             }
             if peer.iter().any(Option::is_some) {
                 directions.push(name, peer);
@@ -79,7 +81,7 @@ pub fn directions(matrix: &Matrix, recognition: &Recognition) -> Directions {
     }
     directions.of_topology = directions.all.len() as u16;
     wanted.retain(|&(rank, peer)| directions.index(rank, peer).is_none());
-    cover(ranks, mesh, wanted, &mut directions);
+    cover(ranks, mesh, wanted.into_iter().collect(), &mut directions);
     directions
 }
 

@@ -48,13 +48,15 @@ impl Sizes {
         total
     }
 
-    /// Without messages of sizes that are rare on this pair: one huge message of the set-up, beside thousands, is none of
-    /// the pair's usual traffic.
-    fn usual(&self) -> Traffic {
-        let most = self.0.values().map(|traffic| traffic.messages).max().unwrap_or(0);
+    /// The sum of some, without messages of sizes that are rare in it: one huge message of the set-up, beside thousands, is
+    /// none of a pair's usual traffic.
+    fn usual<'a>(all: impl Iterator<Item = &'a Sizes>) -> Traffic {
+        let mut sizes = [Traffic::default(); 65];
+        all.flat_map(|sizes| &sizes.0).for_each(|(&size, &traffic)| sizes[usize::from(size).min(64)].add(traffic));
+        let most = sizes.iter().map(|traffic| traffic.messages).max().unwrap_or(0);
         let mut usual = Traffic::default();
         let frequent = |traffic: &&Traffic| traffic.messages as f64 >= SIGNIFICANT * most as f64;
-        self.0.values().filter(frequent).for_each(|&traffic| usual.add(traffic));
+        sizes.iter().filter(frequent).for_each(|&traffic| usual.add(traffic));
         usual
     }
 }
@@ -189,13 +191,16 @@ impl Matrix {
     /// The pairs with at least [`SIGNIFICANT`] of the messages, and by most measures of the bytes, of a typical pair.
     /// Of a pair only messages of usual sizes count.
     pub fn significant(&self, measure: Measure) -> Significant {
-        let mut both: BTreeMap<(u32, u32), (Sizes, bool)> = BTreeMap::new();
-        for (from, to, sizes) in self.each().filter(|(from, to, _)| from != to) {
-            let (all, one_way) = both.entry((from.min(to), from.max(to))).or_default();
-            *one_way = all.0.is_empty();
-            sizes.0.values().for_each(|&traffic| all.add(traffic));
-        }
-        let pairs: Vec<_> = both.into_iter().map(|(pair, (sizes, one_way))| (pair, sizes.usual(), one_way)).collect();
+        let mut both: Vec<((u32, u32), &Sizes)> = self
+            .each()
+            .filter(|(from, to, _)| from != to)
+            .map(|(from, to, sizes)| ((from.min(to), from.max(to)), sizes))
+            .collect();
+        both.sort_unstable_by_key(|(pair, _)| *pair);
+        let pairs: Vec<_> = both
+            .chunk_by(|(a, _), (b, _)| a == b)
+            .map(|ways| (ways[0].0, Sizes::usual(ways.iter().map(|(_, sizes)| *sizes)), ways.len() == 1))
+            .collect();
         let typical =
             |of: fn(&Traffic) -> (u64, u64)| typical(pairs.iter().map(|(_, traffic, _)| of(traffic)).collect());
         let messages = typical(|t| (t.messages, t.messages));
@@ -216,10 +221,10 @@ impl Matrix {
         Significant { graph: Graph::new(self.ranks(), edges), rare, one_way: one_ways }
     }
 
-    /// What both ranks of a pair send, the lesser first.
-    pub(super) fn between(&self, a: u32, b: u32) -> [Traffic; 2] {
-        let (there, back) = (self.sent(a, b), self.sent(b, a));
-        [there.min(back), there.max(back)]
+    /// The usual traffic of a pair, both ways.
+    pub(super) fn usual(&self, a: u32, b: u32) -> Traffic {
+        let way = |from: u32, to: u32| self.rows.get(from as usize)?.get(&to);
+        Sizes::usual([way(a, b), way(b, a)].into_iter().flatten())
     }
 
     /// Of the significant pairs those of the kind of traffic that has the most bytes, those of the first two kinds, and so on
@@ -230,15 +235,15 @@ impl Matrix {
         let mut kinds: BTreeMap<_, Vec<(u32, u32)>> = BTreeMap::new();
         for a in 0..self.ranks() {
             for &b in all.graph.neighbours(a).iter().filter(|&&b| a < b) {
-                let kind = self.between(a, b).map(Traffic::kind);
-                kinds.entry((kind[1], kind[0])).or_default().push((a, b));
+                kinds.entry(self.usual(a, b).kind()).or_default().push((a, b));
             }
         }
         let (mut edges, mut parts) = (Vec::new(), Vec::new());
         for kind in kinds.into_values().rev().take(MOST) {
             edges.extend(kind);
             let left_out = (all.graph.edges() - edges.len()) as u64;
-            let one_way = |&&(a, b): &&(u32, u32)| self.between(a, b)[0] == Traffic::default();
+            let silent = |a, b| self.sent(a, b) == Traffic::default();
+            let one_way = |&&(a, b): &&(u32, u32)| silent(a, b) || silent(b, a);
             let one_way = edges.iter().filter(one_way).count() as u64;
             let graph = Graph::new(self.ranks(), edges.iter().copied());
             parts.extend((left_out > 0).then_some(Significant { graph, rare: all.rare + left_out, one_way }));

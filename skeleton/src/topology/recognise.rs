@@ -7,6 +7,7 @@ use super::mesh::{Links, Mesh};
 use super::shapes::Topology;
 use super::spectrum;
 use serde::Serialize;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -179,7 +180,7 @@ fn place(
         };
         maps.push((other, map));
     }
-    let found = decide(&part, &layers(matrix, &part, one), stages)?;
+    let found = decide(&part, &|| layers(matrix, &part, one), stages)?;
     let choices = found.iter().map(|Match { topology, position: own, by }| {
         let labelled = topology.graph();
         let mut position = vec![None; graph.vertices()];
@@ -228,8 +229,8 @@ struct Match {
     by: By,
 }
 
-/// The three tests: the topologies with this graph. `layers` are its edges by their traffic.
-fn decide(graph: &Graph, layers: &[Graph], stages: &mut Vec<Stage>) -> Result<Vec<Match>, String> {
+/// The three tests: the topologies with this graph. `layers` gives its edges by their traffic.
+fn decide(graph: &Graph, layers: &dyn Fn() -> Vec<Vec<Graph>>, stages: &mut Vec<Stage>) -> Result<Vec<Match>, String> {
     let degrees = graph.degrees();
     let mut stage = |test, candidates: &[Topology]| {
         stages.push(Stage { test, remaining: candidates.iter().map(Topology::to_string).collect() });
@@ -242,6 +243,7 @@ fn decide(graph: &Graph, layers: &[Graph], stages: &mut Vec<Stage>) -> Result<Ve
         candidates.retain(|topology| spectrum::same(&topology.spectrum(), &own));
     }
     stage(Test::Spectrum, &candidates);
+    let layered_by = OnceCell::new();
     let (mut found, mut given_up) = (Vec::new(), false);
     for topology in candidates {
         let identity: Vec<u32> = (0..graph.vertices() as u32).collect();
@@ -250,7 +252,7 @@ fn decide(graph: &Graph, layers: &[Graph], stages: &mut Vec<Stage>) -> Result<Ve
             found.push(Match { topology: numbering, position: identity, by: By::Numbering });
             continue;
         }
-        if let Some(position) = by_traffic(&topology, layers) {
+        if let Some(position) = layered_by.get_or_init(layers).iter().find_map(|layers| by_traffic(&topology, layers)) {
             found.push(Match { topology, position, by: By::Traffic });
             continue;
         }
@@ -273,18 +275,28 @@ fn decide(graph: &Graph, layers: &[Graph], stages: &mut Vec<Stage>) -> Result<Ve
     Ok(found)
 }
 
-/// The edges of a component by their kind of traffic; nothing if they are too many kinds to be told apart by it.
-fn layers(matrix: &Matrix, part: &Graph, ranks: &[u32]) -> Vec<Graph> {
-    let mut layers: BTreeMap<_, Vec<(u32, u32)>> = BTreeMap::new();
-    for a in 0..part.vertices() as u32 {
-        for &b in part.neighbours(a).iter().filter(|&&b| a < b) {
-            let kind = matrix.between(ranks[a as usize], ranks[b as usize]).map(Traffic::kind);
-            layers.entry(kind).or_default().push((a, b));
+/// The edges of a component by their usual traffic: by what it is exactly, and by its kind; without those ways that tell too
+/// few or too many apart.
+fn layers(matrix: &Matrix, part: &Graph, ranks: &[u32]) -> Vec<Vec<Graph>> {
+    let n = part.vertices() as u32;
+    let edges = || (0..n).flat_map(|a| part.neighbours(a).iter().filter(move |&&b| a < b).map(move |&b| (a, b)));
+    let by = |kind: &dyn Fn(Traffic) -> (u64, u64)| {
+        let mut layers: BTreeMap<_, Vec<(u32, u32)>> = BTreeMap::new();
+        for (a, b) in edges() {
+            let usual = matrix.usual(ranks[a as usize], ranks[b as usize]);
+            layers.entry(kind(usual)).or_default().push((a, b));
+            if layers.len() > MOST_LAYERS {
+                return None;
+            }
         }
-    }
-    let few = (2..=MOST_LAYERS).contains(&layers.len());
-    let layers = layers.into_values().filter(|_| few);
-    layers.map(|edges| Graph::new(part.vertices() as u32, edges)).collect()
+        (layers.len() > 1).then(|| layers.into_values().map(|edges| Graph::new(n, edges)).collect())
+    };
+    let exact = by(&|traffic| (traffic.bytes, traffic.messages));
+    let like = by(&|traffic| {
+        let (bytes, messages) = traffic.kind();
+        (u64::from(bytes), u64::from(messages))
+    });
+    exact.into_iter().chain(like).collect()
 }
 
 /// A relabelling that takes each kind of traffic to a dimension of its own, where there is one. A ring of four is two by two, so

@@ -262,7 +262,7 @@ fn factorings(n: u32) -> Vec<Vec<u32>> {
         if n == 1 {
             return all.push(first.clone());
         }
-        for factor in (2..=most.min(n)).rev().filter(|factor| n % factor == 0) {
+        for factor in (2..=most.min(n)).rev().filter(|&factor| n.is_multiple_of(factor)) {
             first.push(factor);
             go(n / factor, factor, first, all);
             first.pop();
