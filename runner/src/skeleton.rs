@@ -70,8 +70,9 @@ impl Built {
             );
         }
         let wall_s = Nanos(ended).since(Nanos(started)).seconds();
-        let text = std::fs::read_to_string(&self.result)
-            .map_err(|error| anyhow!("the skeleton left no result ({error}): do all ranks reach the working folder?"))?;
+        let text = std::fs::read_to_string(&self.result).map_err(|error| {
+            anyhow!("the skeleton left no result ({error}): do all ranks reach the working folder?")
+        })?;
         Run::parse(&text, wall_s).context("the skeleton left a result that cannot be read")
     }
 }

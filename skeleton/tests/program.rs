@@ -1,5 +1,7 @@
 //! Laws of programs made from logical traces: they end, whatever the trace, and stand for the time that they were made of.
-use phasecast_skeleton::logical::{ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step};
+use phasecast_skeleton::logical::{
+    ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step,
+};
 use phasecast_skeleton::nest::Node;
 use phasecast_skeleton::program::Skeleton;
 use phasecast_skeleton::program::calibrate::{Mix, Rates};
@@ -142,10 +144,8 @@ fn inner_loops_help_where_whole_iterations_are_too_coarse() {
 
 #[test]
 fn what_lies_outside_loops_is_done_in_part() {
-    let trace = line(vec![(
-        vec![0, 1],
-        vec![step(500_000.0, allreduce()), repeat(100, vec![step(5000.0, allreduce())])],
-    )]);
+    let trace =
+        line(vec![(vec![0, 1], vec![step(500_000.0, allreduce()), repeat(100, vec![step(5000.0, allreduce())])])]);
     let skeleton = Skeleton::of(&trace, 20.0).expect("a program");
     assert!((skeleton.scaling.ratio() / 20.0 - 1.0).abs() < 0.05, "{:?}", skeleton.scaling);
     let source = skeleton.source("x", None, &RATES);

@@ -41,8 +41,18 @@ fn a_skeleton_predicts_its_program_under_both_mpis() {
         compiler.current_dir(place.path()).args(WARNINGS).args(["-O2", "heat.skeleton/skeleton.c", "-o", "strict"]);
         run(&mut compiler).succeeded();
         let output = format!("{}.json", mpi.name());
-        let words =
-            ["predict", "--skeleton", "heat.skeleton", "--launcher", launcher, "--budget", "1s", "-o", &output, "--json"];
+        let words = [
+            "predict",
+            "--skeleton",
+            "heat.skeleton",
+            "--launcher",
+            launcher,
+            "--budget",
+            "1s",
+            "-o",
+            &output,
+            "--json",
+        ];
         let prediction = json(&run(&mut place.phasecast(&words)).succeeded());
         assert_eq!(prediction["method"], "skeleton", "{prediction}");
         let pet = number(&prediction, "pet_s");
@@ -90,8 +100,12 @@ fn what_a_skeleton_leaves_out_is_told() {
 /// One program of twenty skeletons: each is a file of its own with its `main` renamed.
 #[test]
 fn random_skeletons_run_to_the_end() {
-    const RATES: Rates =
-        Rates { mix: Mix { memory: 0.5, working_set: 1 << 16 }, rounds_per_us: 50.0, lines_per_us: 50.0, block_us: 0.0 };
+    const RATES: Rates = Rates {
+        mix: Mix { memory: 0.5, working_set: 1 << 16 },
+        rounds_per_us: 50.0,
+        lines_per_us: 50.0,
+        block_us: 0.0,
+    };
     let place = Place::alone();
     let traces = (0..).map(|seed| made::logical(seed, 4)).filter(|trace| trace.ranks == 4).take(20);
     let (mut files, mut declared, mut called) = (Vec::new(), String::new(), String::new());
@@ -114,7 +128,8 @@ fn random_skeletons_run_to_the_end() {
     fs::write(place.path().join("main.c"), main).expect("it can be written");
     for mpi in MPIS {
         let mut compiler = Command::new(mpi.compiler(Language::C));
-        run(compiler.current_dir(place.path()).args(WARNINGS).args(["-O0", "main.c", "-o", "all"]).args(&files)).succeeded();
+        run(compiler.current_dir(place.path()).args(WARNINGS).args(["-O0", "main.c", "-o", "all"]).args(&files))
+            .succeeded();
         let outcome = run(mpi.launcher(4).current_dir(place.path()).arg("./all")).succeeded();
         let lines = outcome.stdout.lines().filter(|line| line.contains("stands_for_s")).count();
         assert_eq!(lines, 20, "{outcome:?}");

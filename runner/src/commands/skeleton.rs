@@ -61,7 +61,7 @@ pub struct SkeletonArgs {
     #[arg(long, value_name = "0..1", default_value_t = Mix::default().memory, value_parser = mix)]
     mix: f64,
     /// The memory that each rank computes in, as in 512K or 16M
-    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "256K", value_parser = size)]
     working_set: u64,
     /// Do not run the skeleton here
     #[arg(long)]
@@ -199,13 +199,7 @@ fn manifest(
 }
 
 /// Runs the skeleton here, as often as does not take longer than the program.
-fn runs(
-    source: &Source,
-    compiler: &str,
-    args: &SkeletonArgs,
-    manifest: &Manifest,
-    scratch: &Path,
-) -> Result<Vec<Run>> {
+fn runs(source: &Source, compiler: &str, args: &SkeletonArgs, manifest: &Manifest, scratch: &Path) -> Result<Vec<Run>> {
     let launcher = args.launcher.as_deref();
     let built = Built::new(source.text.as_bytes(), compiler, launcher, manifest.ranks, scratch)?;
     let mut runs: Vec<Run> = Vec::new();

@@ -116,9 +116,7 @@ pub fn families(plan: &Plan, context: &Context<'_>) -> Vec<Family> {
             found.push(Family { loops: members.into_iter().zip(units).collect() });
         }
     }
-    found.retain(|family| {
-        family.units(plan) > 1 && channels.values().all(|runs| balanced(plan, family, runs))
-    });
+    found.retain(|family| family.units(plan) > 1 && channels.values().all(|runs| balanced(plan, family, runs)));
     found
 }
 
@@ -163,7 +161,10 @@ fn add(
             && let Some(peer) = plan.peer(&end, rank)
             && !of.local[side].contains(&rank)
         {
-            push(if side == 0 { Channel::Message(rank, peer, end.tag) } else { Channel::Message(peer, rank, end.tag) }, side);
+            push(
+                if side == 0 { Channel::Message(rank, peer, end.tag) } else { Channel::Message(peer, rank, end.tag) },
+                side,
+            );
         }
     }
     if let Operation::Collective { group, .. } = &of.step.call
@@ -266,8 +267,10 @@ fn solve(start: LoopId, ties: &FxHashMap<LoopId, Vec<(LoopId, u64, u64)>>) -> (V
 /// Whether as many messages are sent as received on a channel in one unit of a family.
 fn balanced(plan: &Plan, family: &Family, runs: &[Run; 2]) -> bool {
     let side = |run: &Run| {
-        let in_loop = |id: LoopId| run.iter().filter(|(l, _)| *l == Some(id)).map(|(_, n)| u128::from(*n)).sum::<u128>();
-        let of = |(id, unit): &(LoopId, u64)| in_loop(*id) * u128::from(*unit) / u128::from(plan.loops[*id].count.max(1));
+        let in_loop =
+            |id: LoopId| run.iter().filter(|(l, _)| *l == Some(id)).map(|(_, n)| u128::from(*n)).sum::<u128>();
+        let of =
+            |(id, unit): &(LoopId, u64)| in_loop(*id) * u128::from(*unit) / u128::from(plan.loops[*id].count.max(1));
         family.loops.iter().map(of).sum::<u128>()
     };
     side(&runs[0]) == side(&runs[1])

@@ -57,7 +57,8 @@ fn calls(plan: &Plan, text: &[StepId]) -> Vec<Call> {
             _ => None,
         };
         let wait = slot.map(|slot| {
-            let waits = |id: &StepId| matches!(&plan.steps[*id].step.call, Operation::Wait { slots } if slots.contains(&slot));
+            let waits =
+                |id: &StepId| matches!(&plan.steps[*id].step.call, Operation::Wait { slots } if slots.contains(&slot));
             text[at..].iter().position(waits).map(|after| at + after)
         });
         // Both sides of MPI_Sendrecv are under way at once: each waits at this call.

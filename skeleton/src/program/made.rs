@@ -34,7 +34,8 @@ pub fn logical(seed: u64, most: u32) -> LogicalTrace {
         let class = if (rank as usize) < classes { rank as usize } else { numbers.below(classes as u64) as usize };
         of_class[class].push(rank);
     }
-    let mut maker = Maker { numbers, directions: directions.len() as u16, groups: groups.len() as u16, open: Vec::new() };
+    let mut maker =
+        Maker { numbers, directions: directions.len() as u16, groups: groups.len() as u16, open: Vec::new() };
     let shared = maker.body(0);
     let differs = maker.numbers.chance(40);
     let classes = of_class
@@ -121,7 +122,11 @@ impl Maker {
             count: 8,
             mean_ns: mean,
             deviation_ns: if spreads { mean * 0.3 } else { 0.0 },
-            quantiles_ns: if spreads { (0..9).map(|i| mean * (0.5 + 0.1 * f64::from(i))).collect() } else { Vec::new() },
+            quantiles_ns: if spreads {
+                (0..9).map(|i| mean * (0.5 + 0.1 * f64::from(i))).collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 
@@ -186,8 +191,18 @@ impl Maker {
     /// One call, whether it has a partner or not.
     fn anything(&mut self, out: &mut Vec<Node<Step>>) {
         const NAMES: [&str; 12] = [
-            "MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Scatter", "MPI_Allgather",
-            "MPI_Alltoall", "MPI_Scan", "MPI_Exscan", "MPI_Reduce_scatter", "MPI_Comm_dup",
+            "MPI_Barrier",
+            "MPI_Bcast",
+            "MPI_Reduce",
+            "MPI_Allreduce",
+            "MPI_Gather",
+            "MPI_Scatter",
+            "MPI_Allgather",
+            "MPI_Alltoall",
+            "MPI_Scan",
+            "MPI_Exscan",
+            "MPI_Reduce_scatter",
+            "MPI_Comm_dup",
         ];
         let end = End {
             direction: self.numbers.below(u64::from(self.directions)) as u16,

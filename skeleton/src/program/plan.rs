@@ -174,7 +174,9 @@ impl Plan {
 
     fn number(&mut self, class: usize, nodes: &[Node<Step>], level: usize) -> Result<Vec<Block>, ProgramError> {
         if level > MOST_LEVELS {
-            return Err(ProgramError::Inconsistent { what: format!("more than {MOST_LEVELS} loops lie in each other") });
+            return Err(ProgramError::Inconsistent {
+                what: format!("more than {MOST_LEVELS} loops lie in each other"),
+            });
         }
         let mut body = Vec::new();
         for node in nodes {
@@ -253,7 +255,8 @@ impl Plan {
                 end.tag = new.get(&end.tag).copied().unwrap_or(0);
             }
         }
-        self.left_out.push(format!("{} tags were numbered anew, as not every MPI has tags above {MOST_TAG}.", new.len()));
+        self.left_out
+            .push(format!("{} tags were numbered anew, as not every MPI has tags above {MOST_TAG}.", new.len()));
     }
 
     fn clip(&mut self) {
@@ -299,7 +302,9 @@ impl Plan {
     pub fn words(&self, step: StepId, rank: u32) -> String {
         let of = &self.steps[step];
         let lies = |end: &End| match self.peer(end, rank) {
-            Some(peer) => format!("{} (rank {peer}), tag {}", self.directions[usize::from(end.direction)].name, end.tag),
+            Some(peer) => {
+                format!("{} (rank {peer}), tag {}", self.directions[usize::from(end.direction)].name, end.tag)
+            }
             None => format!("{} (nobody)", self.directions[usize::from(end.direction)].name),
         };
         match &of.step.call {
@@ -338,7 +343,8 @@ fn communicators(groups: &[Group], ranks: u32) -> Result<Communicators, ProgramE
         for members in &group.members {
             for &member in members {
                 let name = &group.name;
-                let wrong = |what: &str| ProgramError::Inconsistent { what: format!("group {name} has rank {member} {what}") };
+                let wrong =
+                    |what: &str| ProgramError::Inconsistent { what: format!("group {name} has rank {member} {what}") };
                 let place = mine.get_mut(member as usize).ok_or_else(|| wrong(&format!("of {ranks}")))?;
                 if place.replace(comms.len() as u32).is_some() {
                     return Err(wrong("twice"));

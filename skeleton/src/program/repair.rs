@@ -73,15 +73,21 @@ pub fn sentences(plan: &Plan, repaired: &Repaired) -> Vec<String> {
     if wildcards > 0 {
         out.push(format!("{wildcards} receives took any source: they are written with the sources that were seen."));
     }
-    let unknown: std::collections::BTreeSet<&str> = plan.steps.iter().filter_map(|step| match &step.step.call {
-        Operation::Collective { name, .. } if super::collective::Kind::known(name).is_none() => Some(name.as_str()),
-        _ => None,
-    }).collect();
+    let unknown: std::collections::BTreeSet<&str> = plan
+        .steps
+        .iter()
+        .filter_map(|step| match &step.step.call {
+            Operation::Collective { name, .. } if super::collective::Kind::known(name).is_none() => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.into_iter().map(super::source::harmless).collect();
         out.push(format!("{} are written as MPI_Barrier.", names.join(", ")));
     }
-    let ready = |step: &&super::plan::PlanStep| matches!(step.step.call, Operation::Send { mode: crate::logical::Mode::Ready, .. });
+    let ready = |step: &&super::plan::PlanStep| {
+        matches!(step.step.call, Operation::Send { mode: crate::logical::Mode::Ready, .. })
+    };
     let ready = plan.steps.iter().filter(ready).count();
     if ready > 0 {
         out.push(format!("{ready} ready sends are written as standard ones."));
@@ -204,7 +210,8 @@ fn balance(plan: &mut Plan) {
             // The greatest that is not too much, the last of those; else the least.
             let fits = side.iter().enumerate().filter(|(_, of)| u128::from(of.times) <= excess);
             let best = fits.max_by_key(|(at, of)| (of.times, *at)).map(|(at, _)| at);
-            let least = side.iter().enumerate().min_by_key(|(at, of)| (of.times, std::cmp::Reverse(*at))).map(|(at, _)| at);
+            let least =
+                side.iter().enumerate().min_by_key(|(at, of)| (of.times, std::cmp::Reverse(*at))).map(|(at, _)| at);
             let Some(at) = best.or(least) else { break };
             let of = side.remove(at);
             plan.steps[of.step].local[of.side as usize].insert(of.rank);
@@ -284,7 +291,9 @@ fn contribution(plan: &Plan, step: StepId) -> Option<(f64, f64)> {
         // The root says the sum of what it sends.
         super::collective::Kind::Scatter if roots > 0.0 && ranks.len() == 1 => (bytes / members, roots),
         super::collective::Kind::Scatter if roots > 0.0 => (bytes, ranks.len() as f64 - roots),
-        super::collective::Kind::Alltoall | super::collective::Kind::ReduceScatter => (bytes / members, ranks.len() as f64),
+        super::collective::Kind::Alltoall | super::collective::Kind::ReduceScatter => {
+            (bytes / members, ranks.len() as f64)
+        }
         _ => (bytes, ranks.len() as f64),
     })
 }

@@ -18,9 +18,13 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 enum Code {
     Step(StepId),
-    Enter { count: u64 },
+    Enter {
+        count: u64,
+    },
     /// Back to the operation at this place, if iterations are left.
-    Again { start: u32 },
+    Again {
+        start: u32,
+    },
 }
 
 /// What a rank waits for.

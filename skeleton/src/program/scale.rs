@@ -145,9 +145,8 @@ fn choose(plan: &mut Plan, level: &[Family], target: f64) -> Option<(usize, u64)
     if target - estimate(plan) > above.abs() {
         set(plan, high);
     }
-    let longest = (0..level.len()).max_by(|a, b| {
-        unit_cost(plan, &level[*a], false).total_cmp(&unit_cost(plan, &level[*b], false))
-    })?;
+    let longest = (0..level.len())
+        .max_by(|a, b| unit_cost(plan, &level[*a], false).total_cmp(&unit_cost(plan, &level[*b], false)))?;
     let (id, unit) = level[longest].loops[0];
     let kept = units[longest] - (plan.loops[id].full - plan.loops[id].count) / unit;
     (kept < units[longest]).then_some((longest, kept))

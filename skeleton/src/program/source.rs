@@ -90,10 +90,12 @@ pub fn write(plan: &Plan, outcome: &Outcome, head: &Head<'_>, rates: &Rates) -> 
         spreads: 0,
         out: String::new(),
     };
-    let outside: f64 = (0..plan.classes.len()).map(|class| {
-        let ranks = plan.classes[class].ranks.len() as f64;
-        ranks * own_cost(plan, &plan.classes[class].body, 1.0)
-    }).sum();
+    let outside: f64 = (0..plan.classes.len())
+        .map(|class| {
+            let ranks = plan.classes[class].ranks.len() as f64;
+            ranks * own_cost(plan, &plan.classes[class].body, 1.0)
+        })
+        .sum();
     writer.parts[0].base_ns = outside / f64::from(plan.ranks);
     let mut bodies = String::new();
     for class in 0..plan.classes.len() {
@@ -120,8 +122,21 @@ fn own_cost(plan: &Plan, blocks: &[Block], times: f64) -> f64 {
 /// C identifiers, all different, none of which means anything else.
 fn names<'a>(wanted: impl Iterator<Item = &'a str>, kind: &str) -> Vec<String> {
     const TAKEN: [&str; 15] = [
-        "NONE", "NOBODY", "ONESELF", "ALONE", "RANKS", "SLOTS", "PARTS", "MIX", "WORKING_SET", "BLOCK_US", "LINES_PER_US",
-        "ROUNDS_PER_US", "NULL", "EOF", "BUFSIZ",
+        "NONE",
+        "NOBODY",
+        "ONESELF",
+        "ALONE",
+        "RANKS",
+        "SLOTS",
+        "PARTS",
+        "MIX",
+        "WORKING_SET",
+        "BLOCK_US",
+        "LINES_PER_US",
+        "ROUNDS_PER_US",
+        "NULL",
+        "EOF",
+        "BUFSIZ",
     ];
     let mut seen: BTreeSet<String> = TAKEN.into_iter().map(String::from).collect();
     let mut out = Vec::new();
@@ -129,7 +144,9 @@ fn names<'a>(wanted: impl Iterator<Item = &'a str>, kind: &str) -> Vec<String> {
         let good = name.len() <= 40
             && name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-            && !["MPI", "PMPI", "OMPI", "SEEK_", "FILE", "EXIT_", "RAND_"].iter().any(|prefix| name.starts_with(prefix));
+            && !["MPI", "PMPI", "OMPI", "SEEK_", "FILE", "EXIT_", "RAND_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
         let mut name = if good { name.to_owned() } else { format!("{kind}_{at}") };
         while !seen.insert(name.clone()) {
             name = format!("{kind}_{at}_{}", seen.len());
@@ -141,11 +158,8 @@ fn names<'a>(wanted: impl Iterator<Item = &'a str>, kind: &str) -> Vec<String> {
 
 /// A text that cannot end a comment, or be more than one line of it.
 pub fn harmless(text: &str) -> String {
-    let one_line: String = text
-        .chars()
-        .map(|c| if c.is_control() || !c.is_ascii() || c == '\\' { '?' } else { c })
-        .take(300)
-        .collect();
+    let one_line: String =
+        text.chars().map(|c| if c.is_control() || !c.is_ascii() || c == '\\' { '?' } else { c }).take(300).collect();
     one_line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 }
 
@@ -365,17 +379,10 @@ impl Writer<'_> {
         self.line(indent, &format!("exchange({to}, {send_tag}, {sent}, {from}, {receive_tag}, {received});"));
     }
 
-    fn collective(
-        &mut self,
-        id: StepId,
-        kind: Kind,
-        group: u16,
-        root: Option<u32>,
-        slot: Option<u16>,
-        indent: usize,
-    ) {
+    fn collective(&mut self, id: StepId, kind: Kind, group: u16, root: Option<u32>, slot: Option<u16>, indent: usize) {
         let of = &self.plan.steps[id];
-        let sizes = self.plan.comm_of[usize::from(group)].iter().flatten().map(|comm| self.plan.comms[*comm as usize].len());
+        let sizes =
+            self.plan.comm_of[usize::from(group)].iter().flatten().map(|comm| self.plan.comms[*comm as usize].len());
         let members = sizes.max().unwrap_or(1).max(1) as u64;
         let bytes = if kind.gathers() { of.bytes.min(super::plan::MOST_BYTES / members) } else { of.bytes };
         let all = if kind.gathers() { bytes * members } else { bytes };
@@ -445,7 +452,10 @@ fn variant(all: &mut Vec<(String, usize, BTreeSet<u32>)>, of: usize, alone: BTre
 
 /// The name of the form of a collective that does not block.
 fn starting(name: &str) -> &'static str {
-    sections().map(|(name, _)| name).find(|section| section.strip_prefix("start_") == Some(name)).unwrap_or("start_barrier")
+    sections()
+        .map(|(name, _)| name)
+        .find(|section| section.strip_prefix("start_") == Some(name))
+        .unwrap_or("start_barrier")
 }
 
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -512,8 +522,15 @@ impl Writer<'_> {
         out.push_str("\nstatic int rank;\n\n");
         let mut used = std::mem::take(&mut self.used);
         self.tables(&mut out, &used);
-        if used.contains("detached") || used.iter().any(|name| name.contains("send_to") || name.contains("receive")
-            || *name == "exchange" || *name == "start_send" || *name == "start_ssend") {
+        if used.contains("detached")
+            || used.iter().any(|name| {
+                name.contains("send_to")
+                    || name.contains("receive")
+                    || *name == "exchange"
+                    || *name == "start_send"
+                    || *name == "start_ssend"
+            })
+        {
             used.insert("oneself");
         }
         used.extend(["parts", "report"]);

@@ -57,7 +57,8 @@ pub fn run(args: &[String]) -> Res<()> {
     let base = if reverse { "mpirun.mpich -n {n}" } else { open };
     let mut list = Vec::new();
     let mut errors: Vec<Vec<f64>> = targets.iter().map(|_| Vec::new()).collect();
-    let mut table = String::from("program  target    base s    AET s    v %    PET s  error %  |error| %  SET s  inside\n");
+    let mut table =
+        String::from("program  target    base s    AET s    v %    PET s  error %  |error| %  SET s  inside\n");
     for job in &jobs {
         let program = |mpich: bool| -> Res<&String> {
             if mpich { job.mpich.as_ref().ok_or("a job without its MPICH build".into()) } else { Ok(&job.openmpi) }
@@ -75,7 +76,10 @@ pub fn run(args: &[String]) -> Res<()> {
                 let mut command = launched(&target.launcher, &job.ranks, program(target.mpich)?, &job.args, None);
                 aet.push(done(&mut command)?.1);
                 let mut command = phasecast(&["predict", "--json", "--launcher", &target.launcher, "--cc"]);
-                command.arg(if target.mpich { "mpicc.mpich" } else { "mpicc.openmpi" }).arg("--skeleton").arg(&skeleton);
+                command
+                    .arg(if target.mpich { "mpicc.mpich" } else { "mpicc.openmpi" })
+                    .arg("--skeleton")
+                    .arg(&skeleton);
                 let prediction: Value = serde_json::from_str(&done(command.current_dir(folder.path()))?.0)?;
                 let number = |key: &str| prediction[key].as_f64().unwrap_or(f64::NAN);
                 pet.push(number("pet_s"));
@@ -92,8 +96,17 @@ pub fn run(args: &[String]) -> Res<()> {
             errors[at].push(absolute);
             table.push_str(&format!(
                 "{:8} {:8} {:7.3} {:8.3} {:6.2} {:8.3} {:+8.2} {:10.2} {:6.2} {:4}/{}\n",
-                job.name, target.name, base_s, truth, 100.0 * variation(&aet), mean(&pet), 100.0 * mean(&off),
-                100.0 * absolute, mean(&set), inside, runs
+                job.name,
+                target.name,
+                base_s,
+                truth,
+                100.0 * variation(&aet),
+                mean(&pet),
+                100.0 * mean(&off),
+                100.0 * absolute,
+                mean(&set),
+                inside,
+                runs
             ));
             print!("{}", table.lines().last().unwrap_or_default());
             println!();

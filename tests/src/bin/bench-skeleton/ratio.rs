@@ -28,7 +28,8 @@ pub fn run(args: &[String]) -> Res<()> {
         let folder = tempfile::tempdir()?;
         let at = |name: &str| folder.path().join(name);
         done(&mut launched(&launcher, &job.ranks, &job.openmpi, &job.args, Some(&at("program"))))?;
-        let mut command = phasecast(&["skeleton", "--ratio", &ratio, "--launcher", &launcher, "--cc", &compiler, "--json"]);
+        let mut command =
+            phasecast(&["skeleton", "--ratio", &ratio, "--launcher", &launcher, "--cc", &compiler, "--json"]);
         let (text, took) = done(command.arg(at("program")).arg("-o").arg(at("skeleton")).current_dir(folder.path()))?;
         let told: Value = serde_json::from_str(&text)?;
         let strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-o"];
@@ -46,13 +47,26 @@ pub fn run(args: &[String]) -> Res<()> {
         };
         let asked: f64 = ratio.parse()?;
         let got = program.run_s / skeleton.run_s;
-        println!("{} with {} ranks: {:.3} s, skeleton {:.4} s, written in {took:.1} s", job.name, job.ranks, program.run_s, skeleton.run_s);
+        println!(
+            "{} with {} ranks: {:.3} s, skeleton {:.4} s, written in {took:.1} s",
+            job.name, job.ranks, program.run_s, skeleton.run_s
+        );
         figure("  ratio asked for", asked, "", Bound::None);
         figure("  ratio expected", told["ratio"].as_f64().unwrap_or(f64::NAN), "", Bound::None);
-        figure("  ratio with one iteration of the main loop", told["skeleton"]["ratio_most"].as_f64().unwrap_or(f64::NAN), "", Bound::None);
+        figure(
+            "  ratio with one iteration of the main loop",
+            told["skeleton"]["ratio_most"].as_f64().unwrap_or(f64::NAN),
+            "",
+            Bound::None,
+        );
         figure("  ratio, off the one asked for by", 100.0 * (got / asked - 1.0).abs(), "%", Bound::Most(10.0));
         figure("  share of MPI in the program", 100.0 * program.mpi, "%", Bound::None);
-        figure("  share of MPI in the skeleton, off by", 100.0 * (skeleton.mpi - program.mpi).abs(), "pt", Bound::Most(3.0));
+        figure(
+            "  share of MPI in the skeleton, off by",
+            100.0 * (skeleton.mpi - program.mpi).abs(),
+            "pt",
+            Bound::Most(3.0),
+        );
         for line in told["left_out"].as_array().into_iter().flatten() {
             println!("  left out: {}", line.as_str().unwrap_or_default());
         }

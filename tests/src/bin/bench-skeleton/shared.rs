@@ -89,7 +89,8 @@ impl Halves {
         };
         let scratch = tempfile::tempdir()?;
         let script = scratch.path().join("half");
-        let text = format!("#!/bin/sh\nmkdir {group} && {limit} && echo $$ > {group}/cgroup.procs || exit 1\nexec \"$@\"\n");
+        let text =
+            format!("#!/bin/sh\nmkdir {group} && {limit} && echo $$ > {group}/cgroup.procs || exit 1\nexec \"$@\"\n");
         fs::write(&script, text)?;
         fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         let halves = Halves { name, root, script, _scratch: scratch };
