@@ -1,5 +1,5 @@
 //! The seed's Table 1 and Table 2, and the laws of recognition and of directions on the whole catalogue.
-use phasecast_skeleton::topology::matrix::Traffic;
+use phasecast_skeleton::topology::matrix::{Measure, Traffic};
 use phasecast_skeleton::topology::{Matrix, Recognition, Stage, Topology, directions, made, recognise};
 use proptest::prelude::*;
 
@@ -45,6 +45,9 @@ fn check(matrix: &Matrix, recognition: &Recognition) {
     all.windows(2).for_each(|two| assert_ne!(two[0], two[1], "two directions of one name"));
     let Some(placed) = &recognition.topology else { return };
     let graph = placed.topology.graph();
+    if recognition.measure == Measure::Most {
+        return;
+    }
     let significant = matrix.significant(recognition.measure).graph;
     let size = placed.topology.positions();
     let mut edges = 0;
@@ -69,12 +72,14 @@ fn table_2() {
     let grid = vec!["16x8 grid"];
     let cg = vec!["8x16 3-p stencil"];
     // The seed prints 8x2x2x2, which has 64 positions; the torus of 128 with these others has a 2 more.
+    // The seed's 6-p stencils are square; these have as many edges and the same degrees, and fall to the spectrum.
+    let six_regular = ["16x8 6-p stencil", "32x4 6-p stencil"];
     let tori = vec!["8x2x2x2x2 torus", "8x4x2x2 torus", "8x4x4 torus"];
     let rows = [
         (made::bt(11), "11x11 6-p stencil", [six.clone(), six.clone(), six]),
         (made::lu(16, 8), "16x8 grid", [grid.clone(), grid.clone(), grid]),
         (made::cg(128), "8x16 3-p stencil", [vec!["16x2x2x2 grid", "8x16 3-p stencil"], cg.clone(), cg]),
-        (made::mg(128), "8x4x4 torus", [tori.clone(), tori.clone(), tori]),
+        (made::mg(128), "8x4x4 torus", [[&six_regular[..], &tori].concat(), tori.clone(), tori]),
     ];
     for (matrix, name, stages) in rows {
         for seed in 0..3 {
@@ -106,6 +111,31 @@ fn table_1() {
     assert_eq!(found.of_topology, 6);
     for direction in &found.all[..6] {
         assert!(direction.peer.iter().all(Option::is_some), "all ranks of a torus share its directions");
+    }
+}
+
+#[test]
+fn traffic_tells_dimensions_apart() {
+    // Two dimensions of four, with different traffic: the graph is a hypercube's, but the program means a torus.
+    let mut torus = Matrix::new(16);
+    for rank in 0..16u32 {
+        let (x, y) = (rank % 4, rank / 4);
+        for step in [1, 3] {
+            torus.add(rank, (x + step) % 4 + 4 * y, Traffic { messages: 10, bytes: 80_000 });
+            torus.add(rank, x + 4 * ((y + step) % 4), Traffic { messages: 10, bytes: 20_000 });
+        }
+    }
+    for seed in 1..20 {
+        let torus = torus.renumbered(&shuffle(16, seed));
+        let recognition = recognise(&torus);
+        assert_eq!(recognition.name.as_deref(), Some("4x4 torus"), "{}", recognition.words());
+        let placed = recognition.topology.as_ref().unwrap();
+        for (name, to) in placed.topology.directions() {
+            let ranks = placed.ranks();
+            let bytes = (0..16).map(|at| torus.sent(ranks[at], ranks[to[at].unwrap() as usize]).bytes);
+            assert_eq!(bytes.collect::<std::collections::BTreeSet<_>>().len(), 1, "{name}");
+        }
+        check(&torus, &recognition);
     }
 }
 
@@ -169,13 +199,30 @@ fn copies_strangers_and_the_rest() {
     assert!(recognition.reason.as_ref().unwrap().contains("no known topology of 9 ranks"), "{}", recognition.words());
     let found = directions(&odd, &recognition);
     let names: Vec<&str> = found.all.iter().map(|direction| direction.name.as_str()).collect();
-    assert_eq!(names, ["RANK_PLUS_1", "RANK_MINUS_1", "RANK_PLUS_4", "RANK_MINUS_4"]);
+    assert_eq!(names, ["RANK_PLUS_1", "RANK_MINUS_1", "RANK_XOR_4"]);
     check(&odd, &recognition);
     assert_eq!(recognise(&Matrix::new(0)).reason.as_deref(), Some("no two ranks exchange messages"));
     assert!(recognise(&Matrix::new(3)).words().contains("no two ranks exchange messages"));
     let mut many = Matrix::new(5000);
     many.add(0, 1, TRAFFIC);
     assert!(recognise(&many).reason.unwrap().contains("at most 4096"));
+}
+
+#[test]
+fn a_halo_is_seen_beside_a_collection() {
+    // Each rank of a torus sends a tenth of its halo to rank 5, as often: the whole is no known graph.
+    let mut matrix = made::of(&named(20, "5x4 torus"), Traffic { messages: 100, bytes: 800_000 });
+    (0..20).filter(|&rank| rank != 5).for_each(|rank| matrix.add(rank, 5, Traffic { messages: 100, bytes: 90_000 }));
+    for seed in 0..4 {
+        let matrix = matrix.renumbered(&shuffle(20, seed));
+        let recognition = recognise(&matrix);
+        assert!(names(&recognition).contains(&"5x4 torus".into()), "{}", recognition.words());
+        assert_eq!(recognition.measure, Measure::Most);
+        let found = directions(&matrix, &recognition);
+        for (from, to, _) in matrix.pairs() {
+            assert_eq!(found.peer(from, found.index(from, to).unwrap()), Some(to));
+        }
+    }
 }
 
 #[test]

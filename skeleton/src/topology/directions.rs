@@ -88,8 +88,8 @@ pub fn directions(matrix: &Matrix, recognition: &Recognition) -> Directions {
 enum Shared {
     /// A step in the mesh, after its length.
     Step(u32, Vec<i32>),
-    /// The peer's rank minus the own one, after its magnitude; the ranks are a circle.
-    Offset(u32, i32),
+    /// How many ranks away the peer is on the circle of all ranks, and whether downward.
+    Offset(u32, bool),
     /// The peer's rank exclusive-or the own one.
     Xor(u32),
     /// A peer.
@@ -108,9 +108,9 @@ impl Cover<'_> {
     fn shared(&self, rank: u32, peer: u32) -> Vec<Shared> {
         let circle = i64::from(self.ranks);
         let up = (i64::from(peer) - i64::from(rank)).rem_euclid(circle);
-        let offset = if 2 * up <= circle { up } else { up - circle } as i32;
-        let mut shared =
-            vec![Shared::Offset(offset.unsigned_abs(), offset), Shared::Xor(rank ^ peer), Shared::Fixed(peer)];
+        let down = 2 * up > circle;
+        let offset = Shared::Offset(if down { circle - up } else { up } as u32, down);
+        let mut shared = vec![offset, Shared::Xor(rank ^ peer), Shared::Fixed(peer)];
         if let Some((mesh, position)) = self.mesh
             && let (Some(a), Some(b)) = (position[rank as usize], position[peer as usize])
             && a / mesh.positions() == b / mesh.positions()
@@ -124,7 +124,10 @@ impl Cover<'_> {
     /// Where it leads from a rank.
     fn peer(&self, shared: &Shared, rank: u32) -> Option<u32> {
         match shared {
-            Shared::Offset(_, by) => Some((i64::from(rank) + i64::from(*by)).rem_euclid(i64::from(self.ranks)) as u32),
+            Shared::Offset(by, down) => {
+                let by = u64::from(if *down { self.ranks - by } else { *by });
+                Some(((u64::from(rank) + by) % u64::from(self.ranks)) as u32)
+            }
             Shared::Xor(mask) => Some(rank ^ mask).filter(|&peer| peer < self.ranks),
             Shared::Fixed(peer) => Some(*peer),
             Shared::Step(_, step) => {
@@ -139,8 +142,7 @@ impl Cover<'_> {
     fn name(&self, shared: &Shared) -> String {
         match shared {
             Shared::Offset(0, _) | Shared::Xor(0) => "SELF".into(),
-            Shared::Offset(_, by) if *by < 0 => format!("RANK_MINUS_{}", by.unsigned_abs()),
-            Shared::Offset(_, by) => format!("RANK_PLUS_{by}"),
+            Shared::Offset(by, down) => format!("RANK_{}_{by}", if *down { "MINUS" } else { "PLUS" }),
             Shared::Xor(mask) => format!("RANK_XOR_{mask}"),
             Shared::Fixed(peer) => format!("RANK_{peer}"),
             Shared::Step(_, step) => match self.mesh {

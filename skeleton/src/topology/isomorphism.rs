@@ -6,10 +6,12 @@
 //! still has several of each, one vertex of the second graph is put in a cell of its own with each of the first in turn.
 //! In a torus or hypercube any choice is right, so that there is no way back to go; and cells whose members are
 //! joined with all or none of each other cell (leaves of a star, ranks of an all-to-all) need no choice.
+//!
+//! Edges may be of several kinds, each a layer: then each layer must be mapped onto its own.
 use super::graph::Graph;
 
 /// Steps (edges looked at, vertices copied) after which the search gives up.
-pub const BUDGET: u64 = 100_000_000;
+pub const BUDGET: u64 = 30_000_000;
 
 /// What the test found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +26,16 @@ pub enum Found {
 
 /// Whether two graphs are isomorphic, and how.
 pub fn isomorphism(first: &Graph, second: &Graph, budget: u64) -> Found {
-    let n = first.vertices();
-    if n != second.vertices() || first.edges() != second.edges() {
+    layered(std::slice::from_ref(first), std::slice::from_ref(second), budget)
+}
+
+/// Whether there is one isomorphism for all layers: graphs of the same vertices.
+pub fn layered(first: &[Graph], second: &[Graph], budget: u64) -> Found {
+    let alike = |(a, b): (&Graph, &Graph)| a.vertices() == b.vertices() && a.edges() == b.edges();
+    if first.len() != second.len() || !first.iter().zip(second).all(alike) {
         return Found::Different;
     }
+    let n = first.first().map_or(0, Graph::vertices);
     if n == 0 {
         return Found::Relabelling(Vec::new());
     }
@@ -93,8 +101,8 @@ impl Cells {
 }
 
 struct Search<'a> {
-    first: &'a Graph,
-    second: &'a Graph,
+    first: &'a [Graph],
+    second: &'a [Graph],
     n: u32,
     left: u64,
     /// Neighbours in the cell in hand, of each vertex that has any.
@@ -104,10 +112,10 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The neighbours of a vertex of either graph in that graph's own numbers, and what to add to these.
-    fn neighbours(&self, vertex: u32) -> (&[u32], u32) {
+    fn neighbours(&self, layer: usize, vertex: u32) -> (&[u32], u32) {
         match vertex.checked_sub(self.n) {
-            None => (self.first.neighbours(vertex), 0),
-            Some(vertex) => (self.second.neighbours(vertex), self.n),
+            None => (self.first[layer].neighbours(vertex), 0),
+            Some(vertex) => (self.second[layer].neighbours(vertex), self.n),
         }
     }
 
@@ -122,47 +130,65 @@ impl Search<'_> {
         todo.iter().for_each(|&cell| queued[cell as usize] = true);
         while let Some(cell) = todo.pop() {
             queued[cell as usize] = false;
-            let mut touched = std::mem::take(&mut self.touched);
-            let mut steps = 0;
-            for &member in cells.members(cell) {
-                let (neighbours, base) = if member < self.n {
-                    (self.first.neighbours(member), 0)
-                } else {
-                    (self.second.neighbours(member - self.n), self.n)
-                };
-                steps += 1 + neighbours.len();
-                for &next in neighbours {
-                    let next = next + base;
-                    if self.counts[next as usize] == 0 {
-                        touched.push(next);
-                    }
-                    self.counts[next as usize] += 1;
-                }
+            // The cell itself may be split while its layers are gone through.
+            let members = cells.members(cell).to_vec();
+            for layer in 0..self.first.len() {
+                self.refine_by(&members, layer, cells, &mut todo, &mut queued)?;
             }
-            // By cell, and in it by count: vertices of the same cell and count go on together.
-            touched.sort_unstable_by_key(|&vertex| (cells.cell[vertex as usize], self.counts[vertex as usize]));
-            let (mut balanced, mut rest) = (true, &touched[..]);
-            while let Some(&next) = rest.first() {
-                let among = cells.cell[next as usize];
-                let length = rest.iter().take_while(|&&vertex| cells.cell[vertex as usize] == among).count();
-                balanced &= self.divide(cells, &rest[..length], &mut todo, &mut queued);
-                rest = &rest[length..];
-            }
-            touched.iter().for_each(|&vertex| self.counts[vertex as usize] = 0);
-            touched.clear();
-            self.touched = touched;
-            if !balanced {
-                return Err(Stop::Different);
-            }
-            self.spend(steps)?;
         }
         Ok(())
     }
 
+    /// Splits cells by the numbers of neighbours among these vertices in one layer.
+    fn refine_by(
+        &mut self,
+        members: &[u32],
+        layer: usize,
+        cells: &mut Cells,
+        todo: &mut Vec<u32>,
+        queued: &mut [bool],
+    ) -> Result<(), Stop> {
+        let mut counts = std::mem::take(&mut self.counts);
+        let mut touched = std::mem::take(&mut self.touched);
+        let mut steps = 0;
+        for &member in members {
+            let (neighbours, base) = self.neighbours(layer, member);
+            steps += 1 + neighbours.len();
+            for &next in neighbours {
+                let next = next + base;
+                if counts[next as usize] == 0 {
+                    touched.push(next);
+                }
+                counts[next as usize] += 1;
+            }
+        }
+        // By cell, and in it by count: vertices of the same cell and count go on together.
+        touched.sort_unstable_by_key(|&vertex| (cells.cell[vertex as usize], counts[vertex as usize]));
+        let (mut balanced, mut rest) = (true, &touched[..]);
+        while let Some(&next) = rest.first() {
+            let among = cells.cell[next as usize];
+            let length = rest.iter().take_while(|&&vertex| cells.cell[vertex as usize] == among).count();
+            balanced &= self.divide(cells, &rest[..length], &counts, todo, queued);
+            rest = &rest[length..];
+        }
+        touched.iter().for_each(|&vertex| counts[vertex as usize] = 0);
+        touched.clear();
+        (self.counts, self.touched) = (counts, touched);
+        self.spend(steps)?;
+        if balanced { Ok(()) } else { Err(Stop::Different) }
+    }
+
     /// Splits a cell, some members of which are `touched`, by their counts. False if a part has more vertices of one graph.
-    fn divide(&self, cells: &mut Cells, touched: &[u32], todo: &mut Vec<u32>, queued: &mut [bool]) -> bool {
+    fn divide(
+        &self,
+        cells: &mut Cells,
+        touched: &[u32],
+        counts: &[u32],
+        todo: &mut Vec<u32>,
+        queued: &mut [bool],
+    ) -> bool {
         let cell = cells.cell[touched[0] as usize];
-        let parts = touched.chunk_by(|&a, &b| self.counts[a as usize] == self.counts[b as usize]);
+        let parts = touched.chunk_by(|&a, &b| counts[a as usize] == counts[b as usize]);
         let mut made = vec![cell];
         for part in parts {
             let of_first = part.iter().filter(|&&vertex| vertex < self.n).count();
@@ -213,16 +239,19 @@ impl Search<'_> {
             if length == 2 || best.is_some_and(|(least, _)| least <= length) {
                 continue;
             }
-            let (neighbours, base) = self.neighbours(cells.members(cell)[0]);
-            steps += neighbours.len();
-            let mut into: Vec<u32> = neighbours.iter().map(|&next| cells.cell[(next + base) as usize]).collect();
-            into.sort_unstable();
-            let all = |to: &[u32]| {
-                let there = cells.length[to[0] as usize] as usize / 2;
-                to.len() == if to[0] == cell { there - 1 } else { there }
-            };
-            if !into.chunk_by(|a, b| a == b).all(all) {
-                best = Some((length, cell));
+            for layer in 0..self.first.len() {
+                let (neighbours, base) = self.neighbours(layer, cells.members(cell)[0]);
+                steps += neighbours.len();
+                let mut into: Vec<u32> = neighbours.iter().map(|&next| cells.cell[(next + base) as usize]).collect();
+                into.sort_unstable();
+                let all = |to: &[u32]| {
+                    let there = cells.length[to[0] as usize] as usize / 2;
+                    to.len() == if to[0] == cell { there - 1 } else { there }
+                };
+                if !into.chunk_by(|a, b| a == b).all(all) {
+                    best = Some((length, cell));
+                    break;
+                }
             }
         }
         self.spend(steps)?;
@@ -241,8 +270,9 @@ impl Search<'_> {
                 place[from as usize] = to - self.n;
             }
         }
-        self.spend(self.first.edges())?;
-        if self.first.maps_onto(self.second, &place) { Ok(place) } else { Err(Stop::Different) }
+        self.spend(self.first.iter().map(Graph::edges).sum())?;
+        let maps = self.first.iter().zip(self.second).all(|(first, second)| first.maps_onto(second, &place));
+        if maps { Ok(place) } else { Err(Stop::Different) }
     }
 }
 
@@ -337,7 +367,7 @@ mod tests {
             }
             let graph = topology.graph();
             let number: Vec<u32> = (0..1024).map(|rank| rank * 389 % 1024).collect();
-            let found = isomorphism(&shuffled(&graph, &number), &graph, 30_000_000);
+            let found = isomorphism(&shuffled(&graph, &number), &graph, BUDGET);
             assert!(matches!(found, Found::Relabelling(_)), "{topology}: {found:?}");
         }
     }

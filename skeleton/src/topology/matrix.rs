@@ -20,6 +20,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// What it is like: the same where messages and bytes differ by no more than some 25 %.
+    pub(super) fn kind(self) -> (u32, u32) {
+        let scale = |value: u64| ((value as f64).ln_1p() * 4.0).round() as u32;
+        (scale(self.bytes), scale(self.messages))
+    }
+
     fn add(&mut self, other: Traffic) {
         self.messages = self.messages.saturating_add(other.messages);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -70,6 +76,8 @@ pub enum Measure {
     Bytes,
     /// Half of the messages; bytes do not matter.
     Messages,
+    /// As [`Measure::Both`], and of those pairs only the ones with the most bytes: a halo beside a collection of results.
+    Most,
 }
 
 /// The significant pairs of a matrix, without direction and without messages of a rank to itself.
@@ -192,7 +200,7 @@ impl Matrix {
             |of: fn(&Traffic) -> (u64, u64)| typical(pairs.iter().map(|(_, traffic, _)| of(traffic)).collect());
         let messages = typical(|t| (t.messages, t.messages));
         let bytes = match measure {
-            Measure::Both => typical(|t| (t.bytes, t.messages)),
+            Measure::Both | Measure::Most => typical(|t| (t.bytes, t.messages)),
             Measure::Bytes => typical(|t| (t.bytes, t.bytes)),
             Measure::Messages => 0,
         };
@@ -206,6 +214,36 @@ impl Matrix {
         }
         let rare = (pairs.len() - edges.len()) as u64;
         Significant { graph: Graph::new(self.ranks(), edges), rare, one_way: one_ways }
+    }
+
+    /// What both ranks of a pair send, the lesser first.
+    pub(super) fn between(&self, a: u32, b: u32) -> [Traffic; 2] {
+        let (there, back) = (self.sent(a, b), self.sent(b, a));
+        [there.min(back), there.max(back)]
+    }
+
+    /// Of the significant pairs those of the kind of traffic that has the most bytes, those of the first two kinds, and so on
+    /// up to some; never all.
+    pub fn strongest(&self) -> Vec<Significant> {
+        const MOST: usize = 4;
+        let all = self.significant(Measure::Both);
+        let mut kinds: BTreeMap<_, Vec<(u32, u32)>> = BTreeMap::new();
+        for a in 0..self.ranks() {
+            for &b in all.graph.neighbours(a).iter().filter(|&&b| a < b) {
+                let kind = self.between(a, b).map(Traffic::kind);
+                kinds.entry((kind[1], kind[0])).or_default().push((a, b));
+            }
+        }
+        let (mut edges, mut parts) = (Vec::new(), Vec::new());
+        for kind in kinds.into_values().rev().take(MOST) {
+            edges.extend(kind);
+            let left_out = (all.graph.edges() - edges.len()) as u64;
+            let one_way = |&&(a, b): &&(u32, u32)| self.between(a, b)[0] == Traffic::default();
+            let one_way = edges.iter().filter(one_way).count() as u64;
+            let graph = Graph::new(self.ranks(), edges.iter().copied());
+            parts.extend((left_out > 0).then_some(Significant { graph, rare: all.rare + left_out, one_way }));
+        }
+        parts
     }
 }
 

@@ -148,6 +148,9 @@ impl Mesh {
             return format!("XOR_{mask}");
         }
         if let &[by] = step {
+            if self.dimensions[0].size == 2 {
+                return "OTHER".into();
+            }
             let name = if by > 0 { "RIGHT" } else { "LEFT" };
             return if by.abs() == 1 { name.into() } else { format!("{name}_{}", by.unsigned_abs()) };
         }
@@ -232,7 +235,7 @@ impl Mesh {
     }
 }
 
-/// Calls `each` with the different orders of `left` after `first`; stops at some hundred.
+/// Calls `each` with the different orders of `left` after `first`.
 fn permute(first: &mut Vec<Dimension>, left: &mut Vec<Dimension>, each: &mut dyn FnMut(&[Dimension])) {
     if left.is_empty() {
         return each(first);

@@ -1,18 +1,22 @@
 //! The decision tree (seed 002, section 2): which topologies remain after the simple tests, the spectrum test and the
 //! isomorphism test, and which of those that are isomorphic the program's own numbering of its ranks means.
 use super::graph::Graph;
-use super::isomorphism::{BUDGET, Found, isomorphism};
-use super::matrix::{Matrix, Measure, Significant};
+use super::isomorphism::{BUDGET, Found, isomorphism, layered};
+use super::matrix::{Matrix, Measure, Significant, Traffic};
+use super::mesh::{Links, Mesh};
 use super::shapes::Topology;
 use super::spectrum;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// More ranks than this are not looked at.
 pub const MOST_RANKS: u32 = 4096;
 /// Of more ranks than this the eigenvalues are not computed: that takes the third power of their number.
 pub const MOST_SPECTRUM: usize = 2048;
+
+/// Kinds of traffic that are looked for as dimensions.
+const MOST_LAYERS: usize = 5;
 
 /// A test of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -80,19 +84,23 @@ pub struct Recognition {
     pub seconds: f64,
 }
 
-/// Recognises the topology of a matrix: by the first [`Measure`] of significant pairs whose graph is one.
+/// Recognises the topology of a matrix: by the first [`Measure`] of significant pairs whose graph is one. After the first
+/// measure a topology must hold at least half of the ranks.
 pub fn recognise(matrix: &Matrix) -> Recognition {
     let begun = Instant::now();
     let mut tried: Vec<Graph> = Vec::new();
     let mut first = None;
-    for measure in [Measure::Both, Measure::Bytes, Measure::Messages] {
-        let significant = matrix.significant(measure);
+    let whole = [Measure::Both, Measure::Bytes, Measure::Messages].into_iter();
+    let whole = whole.map(|measure| (measure, matrix.significant(measure)));
+    let parts = std::iter::once_with(|| matrix.strongest()).flatten().map(|part| (Measure::Most, part));
+    for (measure, significant) in whole.chain(parts) {
         if tried.contains(&significant.graph) {
             continue;
         }
         let mut recognition = by(matrix, measure, &significant);
         recognition.seconds = begun.elapsed().as_secs_f64();
-        if recognition.topology.is_some() {
+        let holds = measure == Measure::Both || 2 * recognition.alone <= recognition.ranks;
+        if recognition.topology.is_some() && holds {
             return recognition;
         }
         tried.push(significant.graph);
@@ -171,37 +179,57 @@ fn place(
         };
         maps.push((other, map));
     }
-    let found = decide(&part, stages)?;
-    let choices = found.iter().map(|(topology, own, natural)| {
+    let found = decide(&part, &layers(matrix, &part, one), stages)?;
+    let choices = found.iter().map(|Match { topology, position: own, by }| {
         let labelled = topology.graph();
         let mut position = vec![None; graph.vertices()];
         for ((component, (other, map)), copy) in components.iter().zip(&maps).zip(0..) {
             // A copy that is numbered as the topology is keeps its numbers, whatever leads to the first copy.
-            let direct = *natural && *other == labelled;
+            let direct = *by == By::Numbering && *other == labelled;
             for (i, &rank) in component.iter().enumerate() {
                 let at = if direct { i as u32 } else { own[map[i] as usize] };
                 position[rank as usize] = Some(copy * one.len() as u32 + at);
             }
         }
-        Placed { topology: topology.clone(), copies: components.len() as u32, position, natural: *natural }
+        let (copies, natural) = (components.len() as u32, *by == By::Numbering);
+        (*by, Placed { topology: topology.clone(), copies, position, natural })
     });
-    // The program's own numbering says most; then how alike the traffic of each direction is; then the order of the
-    // catalogue, whose first ones have the most dimensions: their labels mean the same whichever isomorphism was found.
-    let key = |placed: &Placed| {
+    // The program's own numbering says most, then its traffic, then how alike the traffic of each direction is; then the
+    // order of the catalogue, whose first ones have the most dimensions: their labels mean the same whichever isomorphism
+    // was found.
+    let key = |(by, placed): &(By, Placed)| {
         let (kinds, directions) = unlike(matrix, placed);
-        (!placed.natural, kinds, if placed.natural { directions } else { 0 })
+        (*by, kinds, if placed.natural { directions } else { 0 })
     };
-    let chosen = choices.min_by_key(key).ok_or("no known topology passes the isomorphism test")?;
+    let (_, chosen) = choices.min_by_key(key).ok_or("no known topology passes the isomorphism test")?;
     let name = chosen.topology.to_string();
     if let Some(stage) = stages.last_mut() {
         stage.remaining.sort_by_key(|other| *other != name);
     }
-    let others: BTreeSet<String> = found.iter().map(|(topology, ..)| topology.to_string()).collect();
+    let others: BTreeSet<String> = found.iter().map(|found| found.topology.to_string()).collect();
     Ok((chosen, others.into_iter().filter(|other| *other != name).collect()))
 }
 
-/// The three tests: the topologies with this graph, each with the position of each vertex and whether that is its number.
-fn decide(graph: &Graph, stages: &mut Vec<Stage>) -> Result<Vec<(Topology, Vec<u32>, bool)>, String> {
+/// How a relabelling was found; the first ones are preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    /// The ranks have the numbers of their positions.
+    Numbering,
+    /// Each dimension has traffic of its own kind.
+    Traffic,
+    /// Any isomorphism.
+    Graph,
+}
+
+/// A topology with the graph in question, and the position of each vertex.
+struct Match {
+    topology: Topology,
+    position: Vec<u32>,
+    by: By,
+}
+
+/// The three tests: the topologies with this graph. `layers` are its edges by their traffic.
+fn decide(graph: &Graph, layers: &[Graph], stages: &mut Vec<Stage>) -> Result<Vec<Match>, String> {
     let degrees = graph.degrees();
     let mut stage = |test, candidates: &[Topology]| {
         stages.push(Stage { test, remaining: candidates.iter().map(Topology::to_string).collect() });
@@ -219,16 +247,20 @@ fn decide(graph: &Graph, stages: &mut Vec<Stage>) -> Result<Vec<(Topology, Vec<u
         let identity: Vec<u32> = (0..graph.vertices() as u32).collect();
         let natural = topology.numberings().into_iter().find(|numbering| numbering.graph() == *graph);
         if let Some(numbering) = natural {
-            found.push((numbering, identity, true));
+            found.push(Match { topology: numbering, position: identity, by: By::Numbering });
+            continue;
+        }
+        if let Some(position) = by_traffic(&topology, layers) {
+            found.push(Match { topology, position, by: By::Traffic });
             continue;
         }
         match isomorphism(graph, &topology.graph(), BUDGET) {
-            Found::Relabelling(position) => found.push((topology, position, false)),
+            Found::Relabelling(position) => found.push(Match { topology, position, by: By::Graph }),
             Found::Different => {}
             Found::GivenUp => given_up = true,
         }
     }
-    stage(Test::Isomorphism, &found.iter().map(|(topology, ..)| topology.clone()).collect::<Vec<_>>());
+    stage(Test::Isomorphism, &found.iter().map(|found| found.topology.clone()).collect::<Vec<_>>());
     if found.is_empty() {
         let (least, most) = (degrees.first().unwrap_or(&0), degrees.last().unwrap_or(&0));
         return Err(format!(
@@ -241,9 +273,54 @@ fn decide(graph: &Graph, stages: &mut Vec<Stage>) -> Result<Vec<(Topology, Vec<u
     Ok(found)
 }
 
+/// The edges of a component by their kind of traffic; nothing if they are too many kinds to be told apart by it.
+fn layers(matrix: &Matrix, part: &Graph, ranks: &[u32]) -> Vec<Graph> {
+    let mut layers: BTreeMap<_, Vec<(u32, u32)>> = BTreeMap::new();
+    for a in 0..part.vertices() as u32 {
+        for &b in part.neighbours(a).iter().filter(|&&b| a < b) {
+            let kind = matrix.between(ranks[a as usize], ranks[b as usize]).map(Traffic::kind);
+            layers.entry(kind).or_default().push((a, b));
+        }
+    }
+    let few = (2..=MOST_LAYERS).contains(&layers.len());
+    let layers = layers.into_values().filter(|_| few);
+    layers.map(|edges| Graph::new(part.vertices() as u32, edges)).collect()
+}
+
+/// A relabelling that takes each kind of traffic to a dimension of its own, where there is one. A ring of four is two by two, so
+/// that the graph alone does not tell along which of several dimensions a program means its neighbours to lie.
+fn by_traffic(topology: &Topology, layers: &[Graph]) -> Option<Vec<u32>> {
+    let Topology::Mesh(mesh) = topology else { return None };
+    if mesh.links != Links::Axes || mesh.dimensions.len() != layers.len() {
+        return None;
+    }
+    // The dimensions in each order, as the layers are to be.
+    let along = |mesh: &Mesh, at: usize| {
+        let step: Vec<i32> = (0..mesh.dimensions.len()).map(|i| i32::from(i == at)).collect();
+        let edges = (0..mesh.positions()).filter_map(|from| Some((from, mesh.moved(from, &step)?)));
+        Graph::new(mesh.positions(), edges.collect::<Vec<_>>())
+    };
+    let own: Vec<Graph> = (0..layers.len()).map(|at| along(mesh, at)).collect();
+    let mut orders = vec![Vec::new()];
+    for layer in layers {
+        let longer = |order: Vec<usize>| {
+            let fits = |at: &usize| !order.contains(at) && own[*at].edges() == layer.edges();
+            let all: Vec<usize> = (0..own.len()).filter(fits).collect();
+            all.into_iter().map(move |at| order.iter().copied().chain([at]).collect::<Vec<_>>())
+        };
+        orders = orders.into_iter().flat_map(longer).collect();
+    }
+    orders.into_iter().find_map(|order| {
+        let wanted: Vec<Graph> = order.iter().map(|&at| own[at].clone()).collect();
+        match layered(layers, &wanted, BUDGET / 30) {
+            Found::Relabelling(position) => Some(position),
+            Found::Different | Found::GivenUp => None,
+        }
+    })
+}
+
 /// Into how many kinds of traffic the directions of a topology fall, and how many directions there are.
 fn unlike(matrix: &Matrix, placed: &Placed) -> (usize, usize) {
-    let scale = |value: u64| ((value as f64).ln_1p() * 4.0).round() as u32;
     let ranks = placed.ranks();
     let directions = placed.topology.directions();
     let mut kinds = 0;
@@ -253,8 +330,7 @@ fn unlike(matrix: &Matrix, placed: &Placed) -> (usize, usize) {
             for (at, to) in peers.iter().enumerate() {
                 let rank = |at: usize| ranks[copy * peers.len() + at];
                 if let Some(to) = to {
-                    let traffic = matrix.sent(rank(at), rank(*to as usize));
-                    seen.insert((scale(traffic.messages), scale(traffic.bytes)));
+                    seen.insert(matrix.sent(rank(at), rank(*to as usize)).kind());
                 }
             }
         }
@@ -306,7 +382,13 @@ impl Recognition {
             lines.push(format!("in {} of the pairs messages go one way only", self.one_way));
         }
         if self.rare > 0 {
-            lines.push(format!("{} pairs with few messages are not looked at", self.rare));
+            let what = match self.measure {
+                Measure::Both => "few messages or bytes",
+                Measure::Bytes => "few messages, or a small part of the bytes,",
+                Measure::Messages => "few messages",
+                Measure::Most => "less traffic",
+            };
+            lines.push(format!("{} pairs with {what} are left out of it", self.rare));
         }
         lines.join("\n")
     }
