@@ -2,7 +2,7 @@
 mod support;
 
 use phasecast_skeleton::SkeletonError;
-use phasecast_skeleton::logical::LogicalTrace;
+use phasecast_skeleton::logical::{LogicalTrace, Operation};
 use phasecast_skeleton::nest::Node;
 use phasecast_trace::model::Ending;
 use phasecast_trace::{Class, CommId, Flags, Part, PartKind};
@@ -300,4 +300,48 @@ fn one_rank_and_a_cut_off_rank() {
     let error = try_logical(&cut, 1).unwrap_err();
     assert!(matches!(&error, SkeletonError::Cut { rank: 0, .. }), "{error}");
     assert!(error.is_input() && error.to_string().contains("MPI_Abort(3)"), "{error}");
+}
+
+#[test]
+fn tags_made_of_ranks_are_alike_and_those_of_communicators_stay_apart() {
+    let folder = Folder::new();
+    let rank = |rank: u32| {
+        let (right, left) = ((rank + 1) % 4, (rank + 3) % 4);
+        let mut calls = Calls::new();
+        for _ in 0..6 {
+            calls.irecv(left, 3000 + left as i32, 8).isend(right, 3000 + rank as i32, 8);
+            calls.waitall(vec![got(left, 3000 + left as i32, 8)]);
+            calls.irecv(left, 1 << 20, 8).isend(right, 1 << 20, 8).waitall(vec![got(left, 1 << 20, 8)]);
+        }
+        calls
+    };
+    let logical = logical(&folder.trace(&[], (0..4).map(rank).collect()));
+    assert_eq!(logical.classes.len(), 1);
+    let mut tags = Vec::new();
+    let Node::Loop { count: 6, body } = &logical.classes[0].body[0] else { panic!("{}", short(&logical, 0)) };
+    for node in body {
+        match node {
+            Node::Item(step) => match &step.call {
+                Operation::Send { end, .. } | Operation::Receive { end, .. } => tags.push(end.tag),
+                _ => {}
+            },
+            Node::Loop { .. } => panic!("{}", short(&logical, 0)),
+        }
+    }
+    assert_eq!(tags, [0, 0, 1, 1]);
+}
+
+#[test]
+fn tags_that_count_are_left_out() {
+    let folder = Folder::new();
+    let rank = |rank: u32| {
+        let mut calls = Calls::new();
+        (0..300).for_each(|tag| {
+            calls.send(1 - rank, tag, 8).recv(1 - rank, tag, 8);
+        });
+        calls
+    };
+    let logical = logical(&folder.trace(&[], vec![rank(0), rank(1)]));
+    assert!(short(&logical, 0).ends_with("^300 end"), "{}", short(&logical, 0));
+    assert!(logical.left_out[0].starts_with("2 pairs of ranks use more than 256"), "{:?}", logical.left_out);
 }

@@ -7,14 +7,16 @@
 //! Which stretch may be repeated is told by the last place at which the last K symbols stood, for K = 1, 2, 4, ...: in
 //! a stack without repetition a stretch of K symbols cannot come back within K symbols, so that of the periods from K
 //! to 2K - 1 that place leaves only one. Beyond [`ALL`] symbols only some stretches are looked up, chosen by their
-//! content, about [`ALL`] of every K: the work for a symbol stays constant, and a repetition that is noticed late is
-//! followed back to where it begins.
+//! content, about [`ALL`] of every K: a small table for each K holds all that lie within 2K, and the work for a symbol
+//! is a few look-ups in memory that is near. A repetition that is noticed late is followed back to where it begins.
 use crate::matching::FastMap;
 use crate::nest::Node;
 use crate::symbol::mix;
 
 /// Up to this length all stretches are looked up; of longer ones so many of each length.
 const ALL: usize = 32;
+/// Places of the table of each length: many times as many as stretches that it must hold.
+const PLACES: usize = 1 << 10;
 /// The odd base of the polynomial by which the stack is hashed.
 const BASE: u64 = 0xD6E8_FEB8_6659_FD93;
 /// Loops are numbered from here on; symbols are below.
@@ -32,12 +34,14 @@ struct Fold<'a> {
     input: &'a [u32],
     codes: Vec<u32>,
     /// Where in the input each of them begins.
-    starts: Vec<usize>,
+    starts: Vec<u32>,
     /// Hashes of the stack up to each of them.
     sums: Vec<u64>,
+    /// Powers of the base, as far as they were needed; and those of 1, 2, 4, ...
     powers: Vec<u64>,
-    /// Where a stretch ended last, by its hash; what stands there is checked.
-    ends: Vec<u32>,
+    doubled: [u64; 32],
+    /// For each length, where a stretch ended last, by its hash, with another part of the hash beside.
+    ends: Vec<[(u32, u32); PLACES]>,
     loops: Vec<Known>,
     loop_numbers: FastMap<(u32, u64), u32>,
     bodies: Vec<Vec<u32>>,
@@ -55,7 +59,8 @@ pub fn fold(input: &[u32]) -> Vec<Node<u32>> {
         starts: Vec::new(),
         sums: vec![0],
         powers: vec![1],
-        ends: vec![0; (4 * input.len()).next_power_of_two().clamp(1 << 8, 1 << 26)],
+        doubled: std::array::from_fn(|level| (0..level).fold(BASE, |power, _| power.wrapping_mul(power))),
+        ends: Vec::new(),
         loops: Vec::new(),
         loop_numbers: FastMap::default(),
         bodies: Vec::new(),
@@ -79,18 +84,15 @@ impl Fold<'_> {
 
     fn push(&mut self, code: u32, start: usize) {
         self.codes.push(code);
-        self.starts.push(start);
+        self.starts.push(start as u32);
         let sum = self.sums[self.sums.len() - 1];
         self.sums.push(sum.wrapping_mul(BASE).wrapping_add(mix(u64::from(code) + 1)));
-        if self.powers.len() <= self.codes.len() {
-            self.powers.push(self.powers[self.powers.len() - 1].wrapping_mul(BASE));
-        }
     }
 
     /// The hash of the `length` codes before `end`.
     #[inline]
-    fn hash(&self, end: usize, length: usize) -> u64 {
-        self.sums[end].wrapping_sub(self.sums[end - length].wrapping_mul(self.powers[length]))
+    fn hash(&self, end: usize, length: usize, power: u64) -> u64 {
+        self.sums[end].wrapping_sub(self.sums[end - length].wrapping_mul(power))
     }
 
     /// Notes the stretches that end here; the shortest period of a stretch that is there twice in a row, if any.
@@ -98,26 +100,36 @@ impl Fold<'_> {
     fn repeated(&mut self) -> Option<usize> {
         let end = self.codes.len();
         let mut found = None;
-        let mut length = 1;
+        let (mut length, mut level) = (1, 0);
         while length <= end {
-            let hash = self.hash(end, length);
-            let mixed = mix(hash ^ (length as u64) << 48);
-            if length <= ALL || (mixed >> 40) as usize & (length / ALL - 1) == 0 {
-                let place = mixed as usize & (self.ends.len() - 1);
-                let before = std::mem::replace(&mut self.ends[place], end as u32) as usize;
-                if found.is_none() && before < end && before >= length && self.hash(before, length) == hash {
+            let mixed = mix(self.hash(end, length, self.doubled[level]));
+            if length <= ALL || mixed as usize & (length / ALL - 1) == 0 {
+                if level == self.ends.len() {
+                    self.ends.push([(0, 0); PLACES]);
+                }
+                let (tag, place) = (mixed as u32, (mixed >> 32) as usize & (PLACES - 1));
+                let (known, before) = std::mem::replace(&mut self.ends[level][place], (tag, end as u32));
+                let before = before as usize;
+                if found.is_none() && known == tag && 0 < before && before < end && end - before < 2 * length {
                     found = Some(end - before).filter(|&period| self.twice(end, period));
                 }
             }
             length *= 2;
+            level += 1;
         }
         found
     }
 
     /// Whether the `period` codes before `end` are those before them.
-    fn twice(&self, end: usize, period: usize) -> bool {
-        2 * period <= end
-            && self.hash(end, period) == self.hash(end - period, period)
+    fn twice(&mut self, end: usize, period: usize) -> bool {
+        if 2 * period > end {
+            return false;
+        }
+        while self.powers.len() <= period {
+            self.powers.push(self.powers[self.powers.len() - 1].wrapping_mul(BASE));
+        }
+        let power = self.powers[period];
+        self.hash(end, period, power) == self.hash(end - period, period, power)
             && self.codes[end - 2 * period..end - period] == self.codes[end - period..end]
     }
 
@@ -132,9 +144,9 @@ impl Fold<'_> {
         let mut count = ((end - first) / period) as u64;
         let rest = first + count as usize * period;
         if rest < end {
-            at = self.starts[rest];
+            at = self.starts[rest] as usize;
         }
-        let start = self.starts[first];
+        let start = self.starts[first] as usize;
         let span = (at - start) / count as usize;
         let body = self.codes[first..first + period].to_vec();
         self.codes.truncate(first);

@@ -48,19 +48,21 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn end(&self, message: Message) -> Option<End> {
+    fn end(&self, message: Message, sent: bool) -> Option<End> {
         let direction = self.directions.index(self.rank, message.peer)?;
-        let tag = self.survey.tag(message.comm, message.tag);
+        let (sender, receiver) = if sent { (self.rank, message.peer) } else { (message.peer, self.rank) };
+        let tag = self.survey.tag(sender, receiver, message.comm, message.tag);
         Some(End { direction, tag, bytes: self.survey.sizes.of(message.bytes) })
     }
 
     /// The operation, with the least size of its class for its sizes; none if it is left out.
     pub fn operation(&self, act: Act) -> Option<Operation> {
         Some(match act {
-            Act::Send(to, mode, slot) => Operation::Send { end: self.end(to)?, mode, slot },
-            Act::Receive(from, wildcard, slot) => Operation::Receive { end: self.end(from)?, wildcard, slot },
+            Act::Send(to, mode, slot) => Operation::Send { end: self.end(to, true)?, mode, slot },
+            Act::Receive(from, wildcard, slot) => Operation::Receive { end: self.end(from, false)?, wildcard, slot },
             Act::Exchange(to, from) => {
-                let (send, receive) = (to.and_then(|to| self.end(to)), from.and_then(|from| self.end(from)));
+                let send = to.and_then(|to| self.end(to, true));
+                let receive = from.and_then(|from| self.end(from, false));
                 if send.is_none() && receive.is_none() {
                     return None;
                 }

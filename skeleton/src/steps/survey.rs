@@ -8,13 +8,11 @@ use crate::error::SkeletonError;
 use phasecast_analyzer::parallel::{self, Stage};
 use phasecast_analyzer::symbol::mix;
 use phasecast_trace::{Rank, Trace};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Different tags that are kept; a program with more uses them to count.
+/// Different tags of a pair of ranks that are kept; a program with more uses them to count.
 const MOST_TAGS: usize = 256;
-/// The highest tag that every MPI knows.
-const HIGHEST_TAG: i32 = 32767;
 
 /// What must be known of all ranks before the acts of one can be symbols.
 pub struct Survey {
@@ -30,13 +28,19 @@ pub struct Survey {
     pub met: Vec<Met>,
     /// Sentences about what is left out.
     pub left_out: Vec<String>,
-    tags: Option<HashMap<(u32, i32), i32>>,
+    /// For each sender and receiver, the tags with their communicators, in the order in which they were first sent.
+    tags: Vec<BTreeMap<u32, Vec<(u32, i32)>>>,
 }
 
 impl Survey {
-    /// The tag of a message in the skeleton: messages of different communicators never have the same.
-    pub fn tag(&self, comm: u32, tag: i32) -> i32 {
-        self.tags.as_ref().map_or(0, |tags| tags.get(&(comm, tag)).copied().unwrap_or(0))
+    /// The tag of a message in the skeleton: how manieth it is of those that the sender uses towards the receiver. So
+    /// ranks whose tags are made of their numbers are alike, and messages of different communicators are apart.
+    pub fn tag(&self, sender: u32, receiver: u32, comm: u32, tag: i32) -> i32 {
+        let Some(tags) = self.tags.get(sender as usize).and_then(|tags| tags.get(&receiver)) else { return 0 };
+        if tags.len() > MOST_TAGS {
+            return 0;
+        }
+        tags.iter().position(|known| *known == (comm, tag)).unwrap_or(tags.len()) as i32
     }
 }
 
@@ -44,7 +48,7 @@ impl Survey {
 struct Notes<'a> {
     roles: &'a Roles,
     sizes: Seen,
-    tags: BTreeSet<(u32, i32)>,
+    tags: BTreeMap<u32, Vec<(u32, i32)>>,
     /// Messages sent to and received from each rank.
     pairs: BTreeMap<u32, [u64; 2]>,
     used: Vec<u32>,
@@ -54,8 +58,12 @@ struct Notes<'a> {
 impl Notes<'_> {
     fn message(&mut self, message: Message, way: usize) {
         self.sizes.add(message.bytes);
-        if self.tags.len() <= MOST_TAGS {
-            self.tags.insert((message.comm, message.tag));
+        if way == 0 {
+            let tags = self.tags.entry(message.peer).or_default();
+            let tag = (message.comm, message.tag);
+            if tags.len() <= MOST_TAGS && !tags.contains(&tag) {
+                tags.push(tag);
+            }
         }
         self.pairs.entry(message.peer).or_default()[way] += 1;
     }
@@ -103,7 +111,7 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
         let mut notes = Notes {
             roles: &roles,
             sizes: Seen::default(),
-            tags: BTreeSet::new(),
+            tags: BTreeMap::new(),
             pairs: BTreeMap::new(),
             used: Vec::new(),
             parts: BTreeMap::new(),
@@ -111,14 +119,12 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
         let walked = walk(trace, Rank(rank as u32), &roles, &nothing, &mut notes, done);
         Ok(walked.map(|(met, wary)| (notes, met, wary)))
     })?;
-    let (mut sizes, mut tags) = (Seen::default(), BTreeSet::new());
+    let (mut sizes, mut tags) = (Seen::default(), Vec::new());
     let (mut used, mut parts, mut met, mut wary, mut pairs) = (vec![], vec![], vec![], vec![], vec![]);
     for rank in found {
         let (notes, of_rank, sites) = rank?;
         sizes.merge(&notes.sizes);
-        if tags.len() <= MOST_TAGS {
-            tags.extend(notes.tags);
-        }
+        tags.push(notes.tags);
         used.push(notes.used);
         parts.push(notes.parts);
         pairs.push(notes.pairs);
@@ -126,9 +132,11 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
         wary.push(sites);
     }
     let (groups, mut left_out) = Groups::new(trace, &used, &parts);
-    let tags = renamed(&tags);
-    if tags.is_none() {
-        left_out.push(format!("there are more than {MOST_TAGS} different tags: all messages have tag 0"));
+    let counting = tags.iter().flat_map(BTreeMap::values).filter(|tags| tags.len() > MOST_TAGS).count();
+    if counting > 0 {
+        left_out.push(format!(
+            "{counting} pairs of ranks use more than {MOST_TAGS} different tags: all their messages have tag 0"
+        ));
     }
     left_out.extend(unmatched(&pairs));
     left_out.extend(sentences(&met));
@@ -143,26 +151,6 @@ fn whole(trace: &Trace) -> Result<(), SkeletonError> {
         }
     }
     Ok(())
-}
-
-/// Tags by communicator and tag: their own where no other communicator has it; none if there are too many.
-fn renamed(tags: &BTreeSet<(u32, i32)>) -> Option<HashMap<(u32, i32), i32>> {
-    if tags.len() > MOST_TAGS {
-        return None;
-    }
-    let mut taken: BTreeSet<i32> = BTreeSet::new();
-    let mut names = HashMap::new();
-    let (low, high): (Vec<_>, Vec<_>) = tags.iter().partition(|(_, tag)| (0..=HIGHEST_TAG).contains(tag));
-    for &&(comm, tag) in low.iter().chain(&high) {
-        let name = if (0..=HIGHEST_TAG).contains(&tag) && !taken.contains(&tag) {
-            tag
-        } else {
-            (0..).find(|name| !taken.contains(name) && !low.iter().any(|(_, tag)| tag == name)).unwrap_or(0)
-        };
-        taken.insert(name);
-        names.insert((comm, tag), name);
-    }
-    Some(names)
 }
 
 fn unmatched(pairs: &[BTreeMap<u32, [u64; 2]>]) -> Option<String> {
