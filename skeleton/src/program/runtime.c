@@ -5,11 +5,12 @@ static char *incoming[SLOTS + 1];
 
 //@ requests
 static MPI_Request request[SLOTS];
+static MPI_Status status[SLOTS];
 
 /* Waits for the requests in these slots. */
 static void wait_for(int first, int last)
 {
-    MPI_Waitall(last - first + 1, request + first, MPI_STATUSES_IGNORE);
+    MPI_Waitall(last - first + 1, request + first, status + first);
 }
 
 //@ free_slot

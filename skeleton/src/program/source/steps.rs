@@ -1,0 +1,218 @@
+//! The lines of a step: its computation, then its call.
+use super::{EVEN, Writer, number, sections, time};
+use crate::logical::{Computation, End, Mode, Operation};
+use crate::program::collective::Kind;
+use crate::program::plan::{MOST_BYTES, PlanStep, Side, StepId};
+use std::collections::BTreeSet;
+
+impl Writer<'_> {
+    pub(super) fn step(&mut self, id: StepId, indent: usize, timed: &Option<(usize, String)>) {
+        let of = &self.plan.steps[id];
+        self.computation(id, of, indent, timed);
+        match &of.step.call {
+            Operation::Nothing => {}
+            Operation::Wait { slots } => {
+                for run in slots.chunk_by(|a, b| a + 1 == *b) {
+                    self.used.insert("requests");
+                    self.line(indent, &format!("wait_for({}, {});", run[0], run[run.len() - 1]));
+                }
+            }
+            Operation::Send { end, mode, slot } => {
+                let to = self.direction(id, Side::Out, end);
+                let call = match (slot, of.detached, mode) {
+                    (_, true, _) | (_, _, Mode::Buffered) => "send_detached",
+                    (None, _, Mode::Synchronous) => "ssend_to",
+                    (None, ..) => "send_to",
+                    (Some(_), _, Mode::Synchronous) => "start_ssend",
+                    (Some(_), ..) => "start_send",
+                };
+                let call_slot = slot.filter(|_| call.starts_with("start"));
+                self.outgoing = self.outgoing.max(of.bytes);
+                self.blocking_room(of.bytes);
+                self.message(call, call_slot, &to, end.tag, of.bytes, indent);
+            }
+            Operation::Receive { end, slot, .. } => {
+                let from = self.direction(id, Side::In, end);
+                let bytes = self.room.get(&id).copied().unwrap_or(end.bytes);
+                self.room_for(*slot, bytes);
+                self.blocking_room(bytes);
+                self.outgoing = self.outgoing.max(bytes);
+                let call = if slot.is_some() { "start_receive" } else { "receive_from" };
+                self.message(call, *slot, &from, end.tag, bytes, indent);
+            }
+            Operation::SendReceive { send, receive } => self.exchange(id, send.as_ref(), receive.as_ref(), indent),
+            Operation::Collective { name, group, root, slot, .. } => {
+                self.collective(id, Kind::of(name), *group, *root, *slot, indent);
+            }
+        }
+    }
+
+    fn computation(&mut self, id: StepId, of: &PlanStep, indent: usize, timed: &Option<(usize, String)>) {
+        let compute = &of.step.compute;
+        let us = compute.mean_ns * 1e-3 / of.shorter;
+        if us < 0.02 {
+            return;
+        }
+        if of.shorter > 1.0 {
+            let (part, weight) = timed.clone().unwrap_or((0, "1.0".into()));
+            let whole = time(compute.mean_ns);
+            self.line(indent, &format!("part({part}, {weight} * {:?}); /* a part of {whole} */", of.shorter));
+            self.line(indent, &format!("compute({});", number(us)));
+            self.line(indent, &format!("part({part}, {weight});"));
+            return;
+        }
+        match eighths(compute).filter(|_| self.times[id] >= 8) {
+            Some(eighths) => {
+                self.used.insert("spread");
+                let name = format!("us_{}", self.spreads);
+                self.spreads += 1;
+                let list: Vec<String> = eighths.iter().map(|ns| number(ns * 1e-3)).collect();
+                self.line(indent, "{");
+                self.line(indent + 1, &format!("static const double {name}[8] = {{{}}};", list.join(", ")));
+                self.line(indent + 1, "static int turn;");
+                self.line(indent + 1, &format!("compute_spread({name}, &turn); /* {} */", time(compute.mean_ns)));
+                self.line(indent, "}");
+            }
+            None => self.line(indent, &format!("compute({});", number(us))),
+        }
+    }
+
+    fn message(&mut self, call: &'static str, slot: Option<u16>, to: &str, tag: i32, bytes: u64, indent: usize) {
+        self.used.insert(if call == "send_detached" { "detached" } else { call });
+        self.used.insert("buffers");
+        let slot = match slot {
+            Some(slot) => {
+                self.used.extend(["requests", "free_slot"]);
+                format!("{slot}, ")
+            }
+            None => String::new(),
+        };
+        self.line(indent, &format!("{call}({slot}{to}, {tag}, {bytes});"));
+    }
+
+    fn exchange(&mut self, id: StepId, send: Option<&End>, receive: Option<&End>, indent: usize) {
+        let of = &self.plan.steps[id];
+        let received = receive.map_or(0, |end| self.room.get(&id).copied().unwrap_or(end.bytes));
+        let sent = send.map_or(0, |_| of.bytes);
+        self.outgoing = self.outgoing.max(sent).max(received);
+        self.blocking_room(received.max(sent));
+        self.used.extend(["exchange", "buffers"]);
+        if send.is_none() || receive.is_none() {
+            self.used.insert("none");
+        }
+        let to = send.map(|end| (self.direction(id, Side::Out, end), end.tag));
+        let from = receive.map(|end| (self.direction(id, Side::In, end), end.tag));
+        let (to, send_tag) = to.unwrap_or(("NONE".into(), 0));
+        let (from, receive_tag) = from.unwrap_or(("NONE".into(), 0));
+        if of.detached
+            && let Some(end) = send
+        {
+            // Its send may not wait: apart from the receive.
+            self.message("send_detached", None, &to, end.tag, sent, indent);
+            if receive.is_some() {
+                self.message("receive_from", None, &from, receive_tag, received, indent);
+            }
+            return;
+        }
+        self.line(indent, &format!("exchange({to}, {send_tag}, {sent}, {from}, {receive_tag}, {received});"));
+    }
+
+    fn collective(&mut self, id: StepId, kind: Kind, group: u16, root: Option<u32>, slot: Option<u16>, indent: usize) {
+        let of = &self.plan.steps[id];
+        let sizes =
+            self.plan.comm_of[usize::from(group)].iter().flatten().map(|comm| self.plan.comms[*comm as usize].len());
+        let members = sizes.max().unwrap_or(1).max(1) as u64;
+        let bytes = if kind.gathers() { of.bytes.min(MOST_BYTES / members) } else { of.bytes };
+        let all = if kind.gathers() { bytes * members } else { bytes };
+        self.outgoing = self.outgoing.max(all);
+        self.room_for(slot, all);
+        self.used.extend(["buffers", "collective"]);
+        let name = kind.function();
+        let started = starting(name);
+        self.used.insert(if slot.is_some() { started } else { name });
+        if kind.rooted() {
+            self.used.insert("root");
+        }
+        if matches!(kind, Kind::Reduce | Kind::Allreduce | Kind::Scan | Kind::Exscan | Kind::ReduceScatter) {
+            self.used.insert("type");
+        }
+        let alone: BTreeSet<u32> = of.local[0]
+            .iter()
+            .filter(|rank| self.plan.comm_of[usize::from(group)][**rank as usize].is_some())
+            .copied()
+            .collect();
+        let mut words = Vec::new();
+        if let Some(slot) = slot {
+            self.used.extend(["requests", "free_slot"]);
+            words.push(slot.to_string());
+        }
+        // One that some ranks are alone in is made from the whole one.
+        variant(&mut self.groups, usize::from(group), BTreeSet::new(), &self.group_names);
+        words.push(variant(&mut self.groups, usize::from(group), alone, &self.group_names));
+        if kind.rooted() {
+            words.push(root.unwrap_or(0).to_string());
+        }
+        if kind != Kind::Barrier {
+            words.push(bytes.to_string());
+        }
+        let call = if slot.is_some() { started } else { name };
+        self.line(indent, &format!("{call}({});", words.join(", ")));
+    }
+
+    fn direction(&mut self, id: StepId, side: Side, end: &End) -> String {
+        let alone = self.plan.steps[id].local[side as usize].clone();
+        if !alone.is_empty() {
+            self.used.insert("oneself");
+        }
+        self.used.insert("directions");
+        variant(&mut self.directions, usize::from(end.direction), alone, &self.names)
+    }
+
+    fn room_for(&mut self, slot: Option<u16>, bytes: u64) {
+        let at = slot.map_or(usize::from(self.plan.slots), usize::from);
+        self.incoming[at] = self.incoming[at].max(bytes);
+    }
+
+    fn blocking_room(&mut self, bytes: u64) {
+        self.room_for(None, bytes);
+    }
+}
+
+/// The name of a direction or group as ranks without a partner see it.
+fn variant(all: &mut Vec<(String, usize, BTreeSet<u32>)>, of: usize, alone: BTreeSet<u32>, names: &[String]) -> String {
+    if let Some((name, ..)) = all.iter().find(|(_, base, ranks)| *base == of && *ranks == alone) {
+        return name.clone();
+    }
+    let name = if alone.is_empty() { names[of].clone() } else { format!("{}_but_{}", names[of], all.len()) };
+    all.push((name.clone(), of, alone));
+    name
+}
+
+/// The name of the form of a collective that does not block.
+fn starting(name: &str) -> &'static str {
+    sections()
+        .map(|(name, _)| name)
+        .find(|section| section.strip_prefix("start_") == Some(name))
+        .unwrap_or("start_barrier")
+}
+
+/// The means of the eighths of a distribution, in an order that mixes short and long; none if it hardly spreads. Their
+/// mean is that of the distribution.
+fn eighths(compute: &Computation) -> Option<[f64; 8]> {
+    let q: &[f64; 9] = compute.quantiles_ns.as_slice().try_into().ok()?;
+    if compute.deviation_ns < EVEN * compute.mean_ns || q.windows(2).any(|pair| pair[0] > pair[1]) {
+        return None;
+    }
+    let mut means: [f64; 8] = std::array::from_fn(|i| 0.5 * (q[i] + q[i + 1]));
+    // The last one may have a long tail, of which its ends say nothing: it gets what the others leave of the mean.
+    let others: f64 = means[..7].iter().sum();
+    let left = 8.0 * compute.mean_ns - others;
+    if left >= q[7] {
+        means[7] = left;
+    } else {
+        let sum: f64 = means.iter().sum();
+        let factor = if sum > 0.0 { 8.0 * compute.mean_ns / sum } else { 1.0 };
+        means.iter_mut().for_each(|mean| *mean *= factor);
+    }
+    Some([0, 4, 2, 6, 1, 5, 3, 7].map(|i| means[i]))
+}

@@ -1,0 +1,184 @@
+//! What stands around the bodies of a source: tables, the functions that are used, and `main`.
+use super::{Head, Writer, harmless, sections};
+use crate::program::calibrate::Rates;
+use crate::program::source::KERNEL;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+impl Writer<'_> {
+    /// The whole text.
+    pub(super) fn whole(&mut self, bodies: &str, head: &Head<'_>, rates: &Rates) -> String {
+        let plan = self.plan;
+        let mut out = String::new();
+        let _ = writeln!(
+            out,
+            "/* A performance skeleton of\n *     {}\n * with {} ranks, written by phasecast. It stands for that program: it has the same messages and the same loops,\n * and takes about 1/{:.1} of its time (1/{:.1} was asked for) where it was traced. README.md says more.\n *\n * topology: {}\n */",
+            harmless(head.program),
+            plan.ranks,
+            head.ratio.1,
+            head.ratio.0,
+            harmless(head.topology.unwrap_or("none was recognised")),
+        );
+        out.push_str("#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n");
+        let _ = writeln!(out, "#define RANKS {}", plan.ranks);
+        let _ = writeln!(out, "#define SLOTS {}", plan.slots.max(1));
+        let _ = writeln!(out, "#define PARTS {}", self.parts.len());
+        out.push_str(&rates.defines());
+        out.push_str("\nstatic int rank;\n\n");
+        let mut used = std::mem::take(&mut self.used);
+        self.tables(&mut out, &used);
+        if used.contains("detached")
+            || used.iter().any(|name| {
+                name.contains("send_to")
+                    || name.contains("receive")
+                    || *name == "exchange"
+                    || *name == "start_send"
+                    || *name == "start_ssend"
+            })
+        {
+            used.insert("oneself");
+        }
+        used.extend(["parts", "report"]);
+        if !self.groups.is_empty() {
+            used.insert("part_of");
+        }
+        if self.groups.iter().all(|(_, of, _)| self.is_world(*of)) {
+            used.remove("part_of");
+        }
+        let needs_alone = self.groups.iter().any(|(_, of, alone)| !alone.is_empty() || !self.is_world(*of));
+        out.push_str(KERNEL);
+        out.push('\n');
+        for (name, text) in sections().filter(|(name, _)| used.contains(name)) {
+            let text = match name {
+                "collective" if !needs_alone => text.split("static struct group oneself").next().unwrap_or(text),
+                _ => text,
+            };
+            out.push_str(text.trim_end());
+            out.push_str("\n\n");
+        }
+        for (name, ..) in &self.groups {
+            let _ = writeln!(out, "static struct group {name};");
+        }
+        out.push_str(bodies.trim_start_matches('\n'));
+        self.main(&mut out, &used);
+        out
+    }
+
+    fn is_world(&self, group: usize) -> bool {
+        matches!(self.plan.groups[group].members.as_slice(), [all] if all.iter().copied().eq(0..self.plan.ranks))
+    }
+
+    fn tables(&self, out: &mut String, used: &BTreeSet<&'static str>) {
+        let ranks = 0..self.plan.ranks;
+        if !self.directions.is_empty() || used.contains("none") {
+            out.push_str("/* Where messages go: for each rank, its neighbour there. */\n#define NOBODY MPI_PROC_NULL\n#define ONESELF (-1000)\n#define ALONE(direction) ((direction)[rank] == ONESELF)\n");
+        }
+        if used.contains("none") {
+            table(out, "static const int NONE[RANKS]", ranks.clone().map(|_| "NOBODY".into()));
+        }
+        for (name, of, alone) in &self.directions {
+            let peers = &self.plan.directions[*of].peer;
+            let cell = |rank: u32| match peers[rank as usize] {
+                _ if alone.contains(&rank) => "ONESELF".to_owned(),
+                Some(peer) => peer.to_string(),
+                None => "NOBODY".to_owned(),
+            };
+            table(out, &format!("static const int {name}[RANKS]"), ranks.clone().map(cell));
+        }
+        for (at, (name, of, alone)) in self.groups.iter().enumerate() {
+            if !alone.is_empty() {
+                let cell = |rank: u32| u8::from(alone.contains(&rank)).to_string();
+                table(out, &format!("static const char {name}_alone[RANKS]"), ranks.clone().map(cell));
+            } else if !self.is_world(*of) {
+                let comm_of = &self.plan.comm_of[*of];
+                let number = |rank: u32| comm_of[rank as usize].map_or("-1".into(), |comm| comm.to_string());
+                let place = |rank: u32| {
+                    let members = comm_of[rank as usize].map(|comm| &self.plan.comms[comm as usize]);
+                    members.and_then(|all| all.iter().position(|m| *m == rank)).unwrap_or(0).to_string()
+                };
+                table(out, &format!("static const int number_{at}[RANKS]"), ranks.clone().map(number));
+                table(out, &format!("static const int place_{at}[RANKS]"), ranks.clone().map(place));
+            }
+        }
+        if self.plan.classes.len() > 1 {
+            let class = |rank: u32| self.plan.class_of[rank as usize].to_string();
+            table(out, "static const short class_of[RANKS]", ranks.map(class));
+        }
+        out.push('\n');
+    }
+
+    fn main(&self, out: &mut String, used: &BTreeSet<&'static str>) {
+        let plan = self.plan;
+        let slots = usize::from(plan.slots.max(1));
+        out.push_str(
+            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n    compute(1000.0); /* the processor wakes up */\n",
+        );
+        if used.contains("buffers") {
+            let mut incoming = self.incoming.clone();
+            incoming.resize(slots + 1, 8);
+            // The last one is that of calls that block.
+            incoming.swap(usize::from(plan.slots), slots);
+            let list: Vec<String> = incoming.iter().map(|bytes| bytes.max(&8).to_string()).collect();
+            let _ = writeln!(out, "    static const unsigned long room[SLOTS + 1] = {{{}}};", list.join(", "));
+            let outgoing = self.outgoing;
+            let _ = write!(
+                out,
+                "    outgoing = calloc({outgoing}, 1);\n    for (int i = 0; i <= SLOTS; i++) {{\n        incoming[i] = malloc(room[i]);\n        if (!incoming[i] || !outgoing) {{\n            fprintf(stderr, \"no memory for buffers\\n\");\n            MPI_Abort(MPI_COMM_WORLD, 1);\n        }}\n        memset(incoming[i], 0, room[i]);\n    }}\n    memset(outgoing, 0, {outgoing});\n"
+            );
+        }
+        if used.contains("requests") {
+            out.push_str("    for (int i = 0; i < SLOTS; i++)\n        request[i] = MPI_REQUEST_NULL;\n");
+        }
+        for (at, (name, of, alone)) in self.groups.iter().enumerate() {
+            let world = self.is_world(*of);
+            let base = match world {
+                true => "(struct group){MPI_COMM_WORLD, RANKS}".to_owned(),
+                false => {
+                    let base = self.groups.iter().position(|(_, other, ranks)| other == of && ranks.is_empty());
+                    format!("part_of(number_{0}, place_{0})", base.unwrap_or(at))
+                }
+            };
+            let _ = writeln!(out, "    {name} = {base};");
+            if !alone.is_empty() {
+                let _ = writeln!(out, "    if ({name}_alone[rank])\n        {name} = oneself();");
+            }
+        }
+        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n");
+        match plan.classes.len() {
+            1 => out.push_str("    class_0();\n"),
+            classes => {
+                out.push_str("    switch (class_of[rank]) {\n");
+                for class in 0..classes {
+                    let _ = writeln!(out, "    case {class}:\n        class_{class}();\n        break;");
+                }
+                out.push_str("    }\n");
+            }
+        }
+        if used.contains("requests") {
+            out.push_str("    wait_for(0, SLOTS - 1);\n");
+        }
+        if used.contains("detached") {
+            out.push_str(
+                "    for (int i = 0; i < detached_open; i++)\n        MPI_Wait(detached + i, MPI_STATUS_IGNORE);\n",
+            );
+        }
+        out.push_str("    part(0, 1.0);\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL);\n    MPI_Finalize();\n    return failed;\n}\n");
+    }
+}
+
+fn table(out: &mut String, head: &str, cells: impl Iterator<Item = String>) {
+    let _ = write!(out, "{head} = {{");
+    let mut width = head.len() + 4;
+    for (at, cell) in cells.enumerate() {
+        let separator = if at == 0 { "" } else { "," };
+        if width + cell.len() + 2 > 116 {
+            let _ = write!(out, "{separator}\n    {cell}");
+            width = 4 + cell.len();
+        } else {
+            let space = if at == 0 { "" } else { " " };
+            let _ = write!(out, "{separator}{space}{cell}");
+            width += cell.len() + 2;
+        }
+    }
+    out.push_str("};\n");
+}
