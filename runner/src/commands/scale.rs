@@ -77,7 +77,8 @@ pub fn run(args: &ScaleArgs) -> Result<()> {
     }
     let begun = Instant::now();
     let Input { runs, machine, truth } = read(args)?;
-    let settings = Settings { to: args.to.clone(), seed_forms: args.seed_forms, confidence: CONFIDENCE, ..Settings::default() };
+    let settings =
+        Settings { to: args.to.clone(), seed_forms: args.seed_forms, confidence: CONFIDENCE, ..Settings::default() };
     let actual = |phase: usize, processors: u32| truth.as_ref().and_then(|table| table.time(phase, processors));
     let scaled = scale(runs, &settings, &actual)?;
     let took_s = begun.elapsed().as_secs_f64();
@@ -160,30 +161,39 @@ fn words(scaled: &Scaled) -> String {
     let runs = &scaled.runs;
     let mut text = String::new();
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let _ = writeln!(text, "{:<12} {}", "program", clean(Path::new(&runs.program).file_name().map_or("", |n| n.to_str().unwrap_or(""))));
+    let _ = writeln!(
+        text,
+        "{:<12} {}",
+        "program",
+        clean(Path::new(&runs.program).file_name().map_or("", |n| n.to_str().unwrap_or("")))
+    );
     let _ = writeln!(text, "{:<12} {} processors", "runs", list(&runs.processors));
     let unit = runs.unit_s;
     let largest = runs.processors.len() - 1;
     for (at, forecast) in scaled.forecasts.iter().enumerate() {
         let p = forecast.processors;
         let known = scaled.phases.iter().any(|phase| phase.forecasts[at].actual.is_some());
-        let mut names = vec!["phase".into(), "kind".into(), "signature".into(), format!("at {}", runs.processors[largest])];
+        let mut names =
+            vec!["phase".into(), "kind".into(), "signature".into(), format!("at {}", runs.processors[largest])];
         names.extend([format!("at {p}"), "from".into(), "to".into(), "gain".into()]);
         if known {
             names.extend(["actual".into(), "error".into()]);
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut table = output::table(&names, &(3..names.len()).collect::<Vec<_>>());
-        let mut row = |name: &str, kind: &str, form: &str, before: f64, forecast: &phasecast_scaling::signature::Forecast| {
-            let mut cells = vec![output::short(name, 40), kind.to_owned(), form.to_owned(), seconds(before * unit)];
-            cells.extend([forecast.time, forecast.interval[0], forecast.interval[1]].map(|time| seconds(time * unit)));
-            cells.push(format!("{:.2}", before / forecast.time.max(1e-300)));
-            if known {
-                cells.push(forecast.actual.map_or_else(|| "-".into(), |time| seconds(time * unit)));
-                cells.push(forecast.error().map_or_else(|| "-".into(), percent));
-            }
-            table.add_row(cells);
-        };
+        let mut row =
+            |name: &str, kind: &str, form: &str, before: f64, forecast: &phasecast_scaling::signature::Forecast| {
+                let mut cells = vec![output::short(name, 40), kind.to_owned(), form.to_owned(), seconds(before * unit)];
+                cells.extend(
+                    [forecast.time, forecast.interval[0], forecast.interval[1]].map(|time| seconds(time * unit)),
+                );
+                cells.push(format!("{:.2}", before / forecast.time.max(1e-300)));
+                if known {
+                    cells.push(forecast.actual.map_or_else(|| "-".into(), |time| seconds(time * unit)));
+                    cells.push(forecast.error().map_or_else(|| "-".into(), percent));
+                }
+                table.add_row(cells);
+            };
         for phase in scaled.phases.iter().take(SHOWN) {
             let before = phase.phase.times[largest];
             row(&phase.phase.name, phase.phase.kind.name(), phase.form.formula(), before, &phase.forecasts[at]);
