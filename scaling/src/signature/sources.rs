@@ -46,8 +46,10 @@ fn alike<'a>(runs: impl Iterator<Item = (&'a PathBuf, &'a str)>) -> Result<Strin
 
 /// The most phases among which the number is chosen.
 const MOST: usize = 24;
-/// Another phase must make the whole program foreseen so much better.
+/// More phases must make the whole program foreseen so much better, and each of them by `EACH` more: of many ways to cut a
+/// run, one foresees the others well by chance.
 const WORTH: f64 = 0.8;
+const EACH: f64 = 0.1;
 
 /// The phases of profiles. Without `settings.count` there are as many as let the signatures foresee best the runs that
 /// are left out (see [`foresight`]), or, with fewer than three runs, as fit the profiles best.
@@ -75,7 +77,8 @@ pub fn of_profiles(runs: &[ProfiledRun], settings: &phases::Settings, seed_forms
     for matched in matching::every(&found, MOST) {
         // A number of phases of which some run has one of no time is none.
         let Ok(candidate) = made(&matched) else { continue };
-        let error = foresight(&candidate, seed_forms).unwrap_or(f64::INFINITY);
+        let charge = 1.0 + EACH * (candidate.phases.len() - 1) as f64;
+        let error = charge * foresight(&candidate, seed_forms).unwrap_or(f64::INFINITY);
         if error < WORTH * least {
             (best, least) = (candidate, error);
         }

@@ -40,10 +40,8 @@ impl Growing {
                 continue;
             }
             let (cos, sin) = (a / r, b / r);
-            for column in k..width {
-                let (above, below) = (self.rows[k * width + column], row[column]);
-                self.rows[k * width + column] = cos * above + sin * below;
-                row[column] = cos * below - sin * above;
+            for (above, below) in self.rows[k * width + k..(k + 1) * width].iter_mut().zip(&mut row[k..width]) {
+                (*above, *below) = (cos * *above + sin * *below, cos * *below - sin * *above);
             }
         }
         self.count += 1;
