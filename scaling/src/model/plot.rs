@@ -86,11 +86,14 @@ fn times(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
     // A communication time of a thousandth of the total is drawn, one of a millionth would flatten all others.
     let most = rows().map(|row| row.total_s).fold(0.0, f64::max);
     let y = range(rows().flat_map(|row| [row.comm_s, row.comp_s, row.total_s]).filter(|s| *s > most * 1e-6))?;
+    // Below the curves there is room for the names of all.
+    let room = (0.035 * (3 * curves.len()) as f64 + 0.04).min(0.5);
+    let shown = y.start * (y.start / y.end).powf(room / (1.0 - room))..y.end;
     let mut chart = ChartBuilder::on(area)
         .margin(12)
         .x_label_area_size(44)
         .y_label_area_size(86)
-        .build_cartesian_2d(x.log_scale(), y.clone().log_scale())?;
+        .build_cartesian_2d(x.log_scale(), shown.log_scale())?;
     let grid = RGBColor(225, 225, 225);
     let seconds = |value: &f64| number(*value);
     let mut mesh = chart.configure_mesh();
@@ -118,7 +121,7 @@ fn times(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style.stroke_width(thickness)));
         }
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::LowerLeft)
 }
 
 fn speedup(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
@@ -149,7 +152,7 @@ fn speedup(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
             .label(curve.name.clone())
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }
 
 type Chart<'a, 'b> = ChartContext<
@@ -158,10 +161,10 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::combinators::LogCoord<f64>, plotters::coord::combinators::LogCoord<f64>>,
 >;
 
-fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> Drawn {
+fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>, at: SeriesLabelPosition) -> Drawn {
     let mut labels = chart.configure_series_labels();
     labels
-        .position(SeriesLabelPosition::LowerLeft)
+        .position(at)
         .background_style(WHITE.mix(0.8))
         .border_style(RGBColor(200, 200, 200));
     labels.label_font(("sans-serif", 14)).draw()?;
