@@ -163,10 +163,7 @@ type Chart<'a, 'b> = ChartContext<
 
 fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>, at: SeriesLabelPosition) -> Drawn {
     let mut labels = chart.configure_series_labels();
-    labels
-        .position(at)
-        .background_style(WHITE.mix(0.8))
-        .border_style(RGBColor(200, 200, 200));
+    labels.position(at).background_style(WHITE.mix(0.8)).border_style(RGBColor(200, 200, 200));
     labels.label_font(("sans-serif", 14)).draw()?;
     Ok(())
 }
