@@ -97,7 +97,7 @@ fn times(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
     let grid = RGBColor(225, 225, 225);
     let seconds = |value: &f64| number(*value);
     let mut mesh = chart.configure_mesh();
-    mesh.x_desc(over.word()).y_desc("time in seconds").light_line_style(WHITE).bold_line_style(grid);
+    mesh.x_labels(5).x_desc(over.word()).y_desc("time in seconds").light_line_style(WHITE).bold_line_style(grid);
     mesh.x_label_formatter(&seconds).y_label_formatter(&seconds).label_style(("sans-serif", 15)).draw()?;
     type Pick = fn(&Row) -> f64;
     let kinds: [(&str, Pick, u32, usize); 3] = [
@@ -136,7 +136,11 @@ fn speedup(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
         .build_cartesian_2d(x.log_scale(), y.log_scale())?;
     let plain = |value: &f64| number(*value);
     let mut mesh = chart.configure_mesh();
-    mesh.x_desc(over.word()).y_desc("speedup").light_line_style(WHITE).bold_line_style(RGBColor(225, 225, 225));
+    mesh.x_labels(5)
+        .x_desc(over.word())
+        .y_desc("speedup")
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(225, 225, 225));
     mesh.x_label_formatter(&plain).y_label_formatter(&plain).label_style(("sans-serif", 15)).draw()?;
     if over == Over::Processors {
         let line = rows().map(|row| (row.processors as f64, row.processors as f64));
@@ -170,5 +174,5 @@ fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>, at: SeriesLabelPosition) -> Dra
 
 /// A number of an axis.
 fn number(value: f64) -> String {
-    if value >= 0.01 && value < 1e6 { format!("{}", (value * 1e4).round() / 1e4) } else { format!("{value:.0e}") }
+    if (0.01..1e6).contains(&value) { format!("{}", (value * 1e4).round() / 1e4) } else { format!("{value:.0e}") }
 }
