@@ -53,11 +53,11 @@ fn the_seeds_tables_are_printed() {
 
 #[test]
 fn formulae_come_from_traces() {
-    for (mpi, edge) in [(Mpi::OpenMpi, ["96", "192"]), (Mpi::Mpich, ["192", "96"])] {
+    for (mpi, edges) in [(Mpi::OpenMpi, &["96", "192"][..]), (Mpi::Mpich, &["192"])] {
         let place = Place::alone();
         let mut words = vec!["fit".to_owned()];
         let mut sizes = Vec::new();
-        for (number, edge) in edge.iter().enumerate() {
+        for (number, edge) in edges.iter().enumerate() {
             for ranks in [1, 2, 4] {
                 let name = format!("{ranks}-{number}.trace");
                 let mut command = mpi.launcher(ranks);
@@ -76,7 +76,7 @@ fn formulae_come_from_traces() {
         let halo = communication.iter().find(|f| f["of"].as_str().is_some_and(|of| of.contains("bytes of MPI_Isend")));
         let halo = halo.unwrap_or_else(|| panic!("no halo: {fit}"));
         assert!(number(halo, "error") < 0.1, "{halo}");
-        assert_eq!(fit["checks"].as_array().map(Vec::len), Some(6), "{fit}");
+        assert_eq!(fit["checks"].as_array().map(Vec::len), Some(3 * edges.len()), "{fit}");
         let table =
             json(&model(&place, &["app.toml", "@ncube2.toml", "-p", "1..64", "--size", "192", "--json"]).succeeded());
         let rows = table["tables"][0]["rows"].as_array().expect("rows");

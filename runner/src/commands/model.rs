@@ -232,7 +232,12 @@ fn words(application: &Application, over: Over, answers: &[Answer]) -> String {
         let (rows, strategy) = (&answer.rows, answer.setting.strategy);
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { continue };
         let range = |from: f64, to: f64| if from == to { format!("{from}") } else { format!("{from}...{to}") };
-        let _ = writeln!(text, "{}: {} ({})", clean(&application.name), clean(&strategy.name), strategy.given);
+        let name = if strategy.name == application.name {
+            clean(&strategy.name)
+        } else {
+            format!("{}: {}", clean(&application.name), clean(&strategy.name))
+        };
+        let _ = writeln!(text, "{name} ({})", strategy.given);
         let processors = range(first.processors as f64, last.processors as f64);
         let _ = writeln!(text, "Processors: {processors}  Problem Size: {}", range(first.size, last.size));
         let system = answer.setting.system;

@@ -52,11 +52,14 @@ impl Source {
             at
         };
         let (from, to) = (place(fault.at.start), place(fault.at.end.max(fault.at.start)));
-        let variant = ErrorVariant::<()>::CustomError { message: fault.what.clone() };
-        let shown = match Span::new(&self.text, from, to) {
-            Some(span) => Error::new_from_span(variant, span).with_path(&self.path.display().to_string()).to_string(),
-            None => fault.what.clone(),
-        };
+        let variant = ErrorVariant::<()>::CustomError { message: String::from("here") };
+        let mut shown = String::new();
+        if let Some(span) = Span::new(&self.text, from, to) {
+            let error = Error::new_from_span(variant, span).with_path(&self.path.display().to_string()).to_string();
+            // The last two lines say again what is wrong.
+            let lines: Vec<&str> = error.lines().collect();
+            shown = lines[..lines.len().saturating_sub(2)].join("\n");
+        }
         let of = if self.of.is_empty() { String::new() } else { format!(" ({})", self.of) };
         ModelError::Text { path: self.path.clone(), of, what: fault.what.clone(), shown }
     }

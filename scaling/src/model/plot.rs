@@ -86,15 +86,18 @@ fn times(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
     // A communication time of a thousandth of the total is drawn, one of a millionth would flatten all others.
     let most = rows().map(|row| row.total_s).fold(0.0, f64::max);
     let y = range(rows().flat_map(|row| [row.comm_s, row.comp_s, row.total_s]).filter(|s| *s > most * 1e-6))?;
+    // Below the curves there is room for the names of all.
+    let room = (0.035 * (3 * curves.len()) as f64 + 0.04).min(0.5);
+    let shown = y.start * (y.start / y.end).powf(room / (1.0 - room))..y.end;
     let mut chart = ChartBuilder::on(area)
         .margin(12)
         .x_label_area_size(44)
         .y_label_area_size(86)
-        .build_cartesian_2d(x.log_scale(), y.clone().log_scale())?;
+        .build_cartesian_2d(x.log_scale(), shown.log_scale())?;
     let grid = RGBColor(225, 225, 225);
     let seconds = |value: &f64| number(*value);
     let mut mesh = chart.configure_mesh();
-    mesh.x_desc(over.word()).y_desc("time in seconds").light_line_style(WHITE).bold_line_style(grid);
+    mesh.x_labels(5).x_desc(over.word()).y_desc("time in seconds").light_line_style(WHITE).bold_line_style(grid);
     mesh.x_label_formatter(&seconds).y_label_formatter(&seconds).label_style(("sans-serif", 15)).draw()?;
     type Pick = fn(&Row) -> f64;
     let kinds: [(&str, Pick, u32, usize); 3] = [
@@ -118,7 +121,7 @@ fn times(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style.stroke_width(thickness)));
         }
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::LowerLeft)
 }
 
 fn speedup(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
@@ -133,7 +136,11 @@ fn speedup(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
         .build_cartesian_2d(x.log_scale(), y.log_scale())?;
     let plain = |value: &f64| number(*value);
     let mut mesh = chart.configure_mesh();
-    mesh.x_desc(over.word()).y_desc("speedup").light_line_style(WHITE).bold_line_style(RGBColor(225, 225, 225));
+    mesh.x_labels(5)
+        .x_desc(over.word())
+        .y_desc("speedup")
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(225, 225, 225));
     mesh.x_label_formatter(&plain).y_label_formatter(&plain).label_style(("sans-serif", 15)).draw()?;
     if over == Over::Processors {
         let line = rows().map(|row| (row.processors as f64, row.processors as f64));
@@ -149,7 +156,7 @@ fn speedup(area: &Area, over: Over, curves: &[Curve]) -> Drawn {
             .label(curve.name.clone())
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }
 
 type Chart<'a, 'b> = ChartContext<
@@ -158,17 +165,14 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::combinators::LogCoord<f64>, plotters::coord::combinators::LogCoord<f64>>,
 >;
 
-fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> Drawn {
+fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>, at: SeriesLabelPosition) -> Drawn {
     let mut labels = chart.configure_series_labels();
-    labels
-        .position(SeriesLabelPosition::LowerLeft)
-        .background_style(WHITE.mix(0.8))
-        .border_style(RGBColor(200, 200, 200));
+    labels.position(at).background_style(WHITE.mix(0.8)).border_style(RGBColor(200, 200, 200));
     labels.label_font(("sans-serif", 14)).draw()?;
     Ok(())
 }
 
 /// A number of an axis.
 fn number(value: f64) -> String {
-    if value >= 0.01 && value < 1e6 { format!("{}", (value * 1e4).round() / 1e4) } else { format!("{value:.0e}") }
+    if (0.01..1e6).contains(&value) { format!("{}", (value * 1e4).round() / 1e4) } else { format!("{value:.0e}") }
 }

@@ -32,8 +32,10 @@ impl Term {
 
     fn write(&self, coefficient: f64) -> String {
         // Seven digits: a thousandth of what times are known to.
-        let coefficient = format!("{coefficient:.6e}").parse().unwrap_or(coefficient);
-        let (mut over, mut under) = (vec![format!("{coefficient:e}")], Vec::new());
+        let coefficient: f64 = format!("{coefficient:.6e}").parse().unwrap_or(coefficient);
+        let plain = (1e-3..1e7).contains(&coefficient);
+        let text = if plain { format!("{coefficient}") } else { format!("{coefficient:e}") };
+        let (mut over, mut under) = (vec![text], Vec::new());
         for (name, (power, log)) in [("p_size", self.size), ("n_procs", self.ranks)] {
             let raised = |power: f64| if power == 1.0 { name.to_owned() } else { format!("{name}^{power}") };
             if power > 0.0 {
@@ -119,9 +121,9 @@ mod tests {
         type Law = fn(f64, f64) -> f64;
         let laws: [(Law, &str); 5] = [
             (|n, p| 3e-9 * n * n / p, "p_size^2/n_procs"),
-            (|_, _| 100.0, "1e2"),
-            (|n, _| 8.0 * n, "8e0*p_size"),
-            (|n, p| 8.0 * n / p.sqrt(), "8e0*p_size/n_procs^0.5"),
+            (|_, _| 100.0, "100"),
+            (|n, _| 8.0 * n, "8*p_size"),
+            (|n, p| 8.0 * n / p.sqrt(), "8*p_size/n_procs^0.5"),
             (|_, p| 0.5 + 0.25 * p.log2(), "log2(n_procs)"),
         ];
         for (law, told) in laws {

@@ -62,7 +62,9 @@ pub fn observe(trace: &Trace, size: f64, progress: &dyn Fn(u64, u64)) -> Result<
     let mut longest = None;
     for rank in trace.ranks() {
         observed.host = trace.header(rank).map_or_else(String::new, |header| header.host.clone());
-        let (mut computing, mut calling): (HashMap<(u32, u64), u64>, HashMap<(u32, u64), Calls>) = Default::default();
+        // By procedure and return address.
+        let mut computing: HashMap<(u32, u64), u64> = HashMap::new();
+        let mut calling: HashMap<(u32, u64), Calls> = HashMap::new();
         let (mut before, mut paused): (Option<Nanos>, bool) = (None, false);
         let mut reader = trace.calls(rank);
         while let Some(call) = reader.next_call()? {
