@@ -1,6 +1,9 @@
 //! The seed's Table 1 and Table 2, and the laws of recognition and of directions on the whole catalogue.
 use phasecast_skeleton::topology::matrix::{Measure, Traffic};
 use phasecast_skeleton::topology::{Matrix, Recognition, Stage, Topology, directions, made, recognise};
+use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer};
+use phasecast_trace::writer::{TraceWriter, made_header};
+use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use proptest::prelude::*;
 
 const TRAFFIC: Traffic = Traffic { messages: 10, bytes: 1000 };
@@ -217,6 +220,52 @@ fn multigrid_with_shuffled_ranks_is_the_torus_that_it_means() {
         assert_eq!(recognition.name.as_deref(), Some("8x4x4 torus"), "{}", recognition.words());
         check(&matrix, &recognition);
     }
+}
+
+#[test]
+fn the_matrix_of_a_trace() {
+    // Each of four ranks exchanges with its right neighbour ten times; of rank 3 nothing was recorded.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made.trace");
+    let writer = TraceWriter::create(&path).unwrap();
+    for rank in 0..3u32 {
+        let mut out = writer.rank(&made_header(Rank(rank), 4, "made", &["MPI_Sendrecv", "MPI_Allreduce"])).unwrap();
+        out.comms(&[CommDef { local: 0, members: (0..4).collect(), remote: Vec::new() }]).unwrap();
+        let part = |tag| Part {
+            kind: PartKind::Recv,
+            flags: Flags::default(),
+            peer: ((rank + 3) % 4) as i32,
+            tag,
+            bytes: 64,
+            comm: CommId(0),
+        };
+        for round in 0..10 {
+            let (enter, exit) = (Nanos(1000 * round), Nanos(1000 * round + 500));
+            let call = Call {
+                class: Class::Send,
+                peer: ((rank + 1) % 4) as i32,
+                tag: 7,
+                bytes: 64,
+                enter,
+                exit,
+                ..Call::BLANK
+            };
+            out.push(&call, &[part(7)]).unwrap();
+            let sum =
+                Call { class: Class::Collective, proc: ProcId(1), peer: PEER_NONE, tag: TAG_NONE, bytes: 8, ..call };
+            out.push(&sum, &[]).unwrap();
+        }
+        let trailer =
+            Trailer { ending: Ending::Finalized, calls: 0, end_units: 10_000, own_ns: 0, modules: Vec::new() };
+        out.finish(trailer).unwrap();
+    }
+    writer.finish().unwrap();
+    let matrix = Matrix::of_trace(&Trace::open(&path).unwrap(), &|_, _| {}).unwrap();
+    // What rank 3 sent is known from rank 0.
+    let each = Traffic { messages: 10, bytes: 640 };
+    assert_eq!(matrix.pairs().collect::<Vec<_>>(), [(0, 1, each), (1, 2, each), (2, 3, each), (3, 0, each)]);
+    let recognition = recognise(&matrix);
+    assert_eq!((recognition.name.as_deref(), recognition.one_way), (Some("ring of 4"), 4));
 }
 
 #[test]

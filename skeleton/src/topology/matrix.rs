@@ -33,7 +33,7 @@ impl Traffic {
 }
 
 /// Messages of a pair by the power of two below their size.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Sizes(BTreeMap<u8, Traffic>);
 
 impl Sizes {
@@ -62,7 +62,7 @@ impl Sizes {
 }
 
 /// Messages and bytes of each ordered pair of ranks; only pairs with messages are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Matrix {
     rows: Vec<BTreeMap<u32, Sizes>>,
 }
