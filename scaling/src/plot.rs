@@ -1,15 +1,22 @@
-//! Small plots as SVG: lines, points, bands and marks on two axes, linear or logarithmic. By hand, as a plotting library
-//! brings fonts and dozens of crates for what is a few dozen lines of text.
-use std::fmt::Write;
+//! Small plots as SVG: lines, areas, points and marks on two axes, linear or logarithmic.
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::prelude::*;
+use std::ops::Range;
 
-const WIDTH: f64 = 860.0;
-const HEIGHT: f64 = 420.0;
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = 20.0;
-const TOP: f64 = 40.0;
-const BOTTOM: f64 = 60.0;
+/// Width and height of one plot in pixels.
+const SIZE: (u32, u32) = (860, 460);
 /// Colours that can be told apart by the colour-blind (Okabe and Ito).
-pub const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+pub const COLOURS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+/// For what stands behind the rest: an ideal.
+pub const GREY: RGBColor = RGBColor(153, 153, 153);
 
 /// An axis.
 #[derive(Clone, Debug)]
@@ -36,13 +43,11 @@ impl Axis {
         Axis { label: label.into(), range: [low, high], logarithmic: true }
     }
 
-    fn share(&self, value: f64) -> f64 {
+    /// Where a value lies: itself or its logarithm, within the axis.
+    fn place(&self, value: f64) -> f64 {
         let [low, high] = self.range;
-        let share = match self.logarithmic {
-            true => (value.max(low) / low).log2() / (high / low).log2(),
-            false => (value - low) / (high - low),
-        };
-        share.clamp(-0.02, 1.02)
+        let value = value.clamp(low, high);
+        if self.logarithmic { value.log2() } else { value }
     }
 
     /// Places with a number.
@@ -51,7 +56,7 @@ impl Axis {
         if self.logarithmic {
             let (from, to) = (low.log2().ceil() as i32, high.log2().floor() as i32);
             let by = ((to - from) / 10 + 1) as usize;
-            return (from..=to).step_by(by).map(|power| 2f64.powi(power)).collect();
+            return (from..=to).step_by(by).map(f64::from).collect();
         }
         let rough = (high - low) / 6.0;
         let power = 10f64.powf(rough.log10().floor());
@@ -59,150 +64,167 @@ impl Axis {
         let first = (low / step).ceil() as i64;
         (0..20).map(|i| (first + i) as f64 * step).take_while(|mark| *mark <= high * (1.0 + 1e-9)).collect()
     }
+
+    fn number(&self, place: f64) -> String {
+        number(if self.logarithmic { place.exp2() } else { place })
+    }
+}
+
+/// The places of an axis, for the plotting library.
+struct Places {
+    ends: [f64; 2],
+    marks: Vec<f64>,
+}
+
+impl Ranged for Places {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, pixels: (i32, i32)) -> i32 {
+        let [low, high] = self.ends;
+        pixels.0 + ((place - low) / (high - low) * f64::from(pixels.1 - pixels.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.ends[0]..self.ends[1]
+    }
+}
+
+/// What is drawn, in places of the axes.
+enum Shape {
+    Line { dashed: bool },
+    /// Filled, so much of it to be seen.
+    Area(f64),
+    Points,
+    Mark(String),
+}
+
+struct Element {
+    name: String,
+    colour: RGBColor,
+    shape: Shape,
+    at: Vec<(f64, f64)>,
 }
 
 /// A plot under way.
 pub struct Plot {
+    title: String,
     x: Axis,
     y: Axis,
-    body: String,
-    legend: Vec<(String, String)>,
-    title: String,
+    elements: Vec<Element>,
 }
 
 impl Plot {
     /// An empty plot.
     pub fn new(title: &str, x: Axis, y: Axis) -> Plot {
-        Plot { x, y, body: String::new(), legend: Vec::new(), title: title.into() }
+        // A control character is no text in XML.
+        let title = title.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        Plot { title, x, y, elements: Vec::new() }
     }
 
-    fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        (LEFT + wide * self.x.share(x), TOP + high * (1.0 - self.y.share(y)))
-    }
-
-    fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
-        let mut text = String::new();
-        for (i, point) in points.filter(|(x, y)| x.is_finite() && y.is_finite()).enumerate() {
-            let (x, y) = self.at(point);
-            let _ = write!(text, "{}{x:.1},{y:.1}", if i == 0 { "M" } else { "L" });
-        }
-        text
+    fn add(&mut self, name: &str, colour: RGBColor, shape: Shape, points: impl Iterator<Item = (f64, f64)>) {
+        let drawn = points.filter(|(x, y)| x.is_finite() && y.is_finite());
+        let at: Vec<(f64, f64)> = drawn.map(|(x, y)| (self.x.place(x), self.y.place(y))).collect();
+        let name = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        self.elements.push(Element { name, colour, shape, at });
     }
 
     /// A line; with a name in the legend if it has one.
-    pub fn line(&mut self, name: &str, colour: &str, dashed: bool, points: impl Iterator<Item = (f64, f64)>) {
-        let path = self.path(points);
-        let dash = if dashed { " stroke-dasharray=\"6 4\"" } else { "" };
-        let _ =
-            writeln!(self.body, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dash}/>");
-        self.name(name, colour);
+    pub fn line(&mut self, name: &str, colour: RGBColor, dashed: bool, points: impl Iterator<Item = (f64, f64)>) {
+        self.add(name, colour, Shape::Line { dashed }, points);
     }
 
     /// The area between points and the axis.
-    pub fn area(&mut self, name: &str, colour: &str, points: impl Iterator<Item = (f64, f64)> + Clone) {
+    pub fn area(&mut self, name: &str, colour: RGBColor, points: impl Iterator<Item = (f64, f64)> + Clone) {
         let low = self.y.range[0];
-        let (first, last) = (points.clone().next(), points.clone().last());
-        let Some((first, last)) = first.zip(last) else { return };
-        let path = self.path([(first.0, low)].into_iter().chain(points).chain([(last.0, low)]));
-        let _ = writeln!(self.body, "<path d=\"{path}Z\" fill=\"{colour}\" fill-opacity=\"0.3\" stroke=\"none\"/>");
-        self.name(name, colour);
+        let ends = points.clone().next().zip(points.clone().last());
+        let Some((first, last)) = ends else { return };
+        let around = [(first.0, low)].into_iter().chain(points).chain([(last.0, low)]);
+        self.add(name, colour, Shape::Area(0.3), around);
     }
 
     /// The area between two lines: places with their low and high ends.
-    pub fn band(&mut self, name: &str, colour: &str, points: &[(f64, [f64; 2])]) {
+    pub fn band(&mut self, name: &str, colour: RGBColor, points: &[(f64, [f64; 2])]) {
         let there = points.iter().map(|(x, y)| (*x, y[0]));
-        let path = self.path(there.chain(points.iter().rev().map(|(x, y)| (*x, y[1]))));
-        let _ = writeln!(self.body, "<path d=\"{path}Z\" fill=\"{colour}\" fill-opacity=\"0.18\" stroke=\"none\"/>");
-        self.name(name, colour);
+        let around = there.chain(points.iter().rev().map(|(x, y)| (*x, y[1])));
+        self.add(name, colour, Shape::Area(0.18), around);
     }
 
     /// Points.
-    pub fn points(&mut self, name: &str, colour: &str, points: impl Iterator<Item = (f64, f64)>) {
-        for point in points {
-            let (x, y) = self.at(point);
-            let _ = writeln!(self.body, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>");
-        }
-        self.name(name, colour);
+    pub fn points(&mut self, name: &str, colour: RGBColor, points: impl Iterator<Item = (f64, f64)>) {
+        self.add(name, colour, Shape::Points, points);
     }
 
-    /// A vertical line with a word at its foot.
+    /// A vertical line with a word at its head.
     pub fn mark(&mut self, x: f64, word: &str) {
-        let ((x, low), (_, high)) = (self.at((x, self.y.range[0])), self.at((x, self.y.range[1])));
-        let _ = writeln!(
-            self.body,
-            "<path d=\"M{x:.1},{low:.1}V{high:.1}\" stroke=\"#888\" stroke-width=\"0.8\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#555\">{}</text>",
-            x + 3.0,
-            high + 12.0,
-            escape(word)
-        );
-    }
-
-    fn name(&mut self, name: &str, colour: &str) {
-        if !name.is_empty() {
-            self.legend.push((name.into(), colour.into()));
-        }
+        let ends = self.y.range.map(|y| (x, y));
+        self.add("", GREY, Shape::Mark(word.into()), ends.into_iter());
     }
 
     /// The plot as a document of its own.
     pub fn svg(&self) -> String {
-        let mut text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" \
-             height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n<title>{0}</title>\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"{LEFT}\" y=\"18\" font-size=\"14\">{0}</text>\n",
-            escape(&self.title)
-        );
-        let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-        for mark in self.x.marks() {
-            let (x, _) = self.at((mark, self.y.range[0]));
-            let _ = writeln!(
-                text,
-                "<path d=\"M{x:.1},{TOP}V{bottom}\" stroke=\"#eee\"/><text x=\"{x:.1}\" y=\"{:.1}\" \
-                 text-anchor=\"middle\">{}</text>",
-                bottom + 16.0,
-                number(mark)
-            );
-        }
-        for mark in self.y.marks() {
-            let (_, y) = self.at((self.x.range[0], mark));
-            let _ = writeln!(
-                text,
-                "<path d=\"M{LEFT},{y:.1}H{right}\" stroke=\"#eee\"/><text x=\"{:.1}\" y=\"{:.1}\" \
-                 text-anchor=\"end\">{}</text>",
-                LEFT - 6.0,
-                y + 4.0,
-                number(mark)
-            );
-        }
-        text.push_str(&self.body);
-        let _ = writeln!(
-            text,
-            "<path d=\"M{LEFT},{TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#333\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
-             <text transform=\"translate(18,{:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            0.5 * (LEFT + right),
-            HEIGHT - 26.0,
-            escape(&self.x.label),
-            0.5 * (TOP + bottom),
-            escape(&self.y.label)
-        );
-        let mut x = LEFT;
-        for (name, colour) in &self.legend {
-            let _ = writeln!(
-                text,
-                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"14\" height=\"4\" fill=\"{colour}\"/><text x=\"{:.1}\" \
-                 y=\"{:.1}\">{}</text>",
-                HEIGHT - 12.0,
-                x + 18.0,
-                HEIGHT - 7.0,
-                escape(name)
-            );
-            x += 36.0 + 6.6 * name.chars().count() as f64;
-        }
-        text.push_str("</svg>\n");
-        text
+        stacked(std::slice::from_ref(self))
     }
+
+    fn draw(&self, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Box<dyn std::error::Error>> {
+        let range = |axis: &Axis| Places { ends: axis.range.map(|end| axis.place(end)), marks: axis.marks() };
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, ("sans-serif", 15))
+            .margin(10)
+            .x_label_area_size(44)
+            .y_label_area_size(66)
+            .build_cartesian_2d(range(&self.x), range(&self.y))?;
+        let (x_number, y_number) = (|place: &f64| self.x.number(*place), |place: &f64| self.y.number(*place));
+        let mut mesh = chart.configure_mesh();
+        mesh.x_desc(&self.x.label).y_desc(&self.y.label).light_line_style(WHITE).bold_line_style(RGBColor(230, 230, 230));
+        mesh.x_label_formatter(&x_number).y_label_formatter(&y_number).label_style(("sans-serif", 12)).draw()?;
+        for Element { name, colour, shape, at } in &self.elements {
+            let colour = *colour;
+            let series = match shape {
+                Shape::Line { dashed: false } => chart.draw_series(LineSeries::new(at.clone(), colour.stroke_width(2)))?,
+                Shape::Line { dashed: true } => {
+                    chart.draw_series(DashedLineSeries::new(at.clone(), 6, 4, colour.stroke_width(2)))?
+                }
+                Shape::Area(share) => chart.draw_series([Polygon::new(at.clone(), colour.mix(*share).filled())])?,
+                Shape::Points => chart.draw_series(at.iter().map(|at| Circle::new(*at, 4, colour.filled())))?,
+                Shape::Mark(word) => {
+                    let head = at.last().copied().unwrap_or_default();
+                    chart.draw_series([Text::new(word.clone(), head, ("sans-serif", 12))])?;
+                    chart.draw_series(LineSeries::new(at.clone(), colour.stroke_width(1)))?
+                }
+            };
+            if !name.is_empty() {
+                series.label(name).legend(move |(x, y)| Rectangle::new([(x, y - 3), (x + 16, y + 3)], colour.filled()));
+            }
+        }
+        if self.elements.iter().any(|element| !element.name.is_empty()) {
+            let mut labels = chart.configure_series_labels();
+            labels.background_style(WHITE.mix(0.8)).border_style(GREY).label_font(("sans-serif", 12));
+            labels.position(SeriesLabelPosition::UpperLeft).draw()?;
+        }
+        Ok(())
+    }
+}
+
+/// Plots below each other in one document.
+///
+/// # Panics
+/// Never: text takes whatever is drawn.
+pub fn stacked(plots: &[Plot]) -> String {
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, (SIZE.0, SIZE.1 * plots.len() as u32)).into_drawing_area();
+        root.fill(&WHITE).expect("text takes it");
+        for (plot, area) in plots.iter().zip(root.split_evenly((plots.len().max(1), 1))) {
+            plot.draw(&area).expect("text takes it");
+        }
+        root.present().expect("text takes it");
+    }
+    text
 }
 
 fn number(value: f64) -> String {
@@ -214,11 +236,6 @@ fn number(value: f64) -> String {
     }
 }
 
-fn escape(text: &str) -> String {
-    let clean = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect::<String>();
-    clean.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,14 +243,20 @@ mod tests {
     #[test]
     fn marks_are_round_and_within_the_axis() {
         assert_eq!(Axis::linear("", 0.0, 12.0).marks(), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
-        assert_eq!(Axis::logarithmic("", 1.0, 16.0).marks(), [1.0, 2.0, 4.0, 8.0, 16.0]);
+        assert_eq!(Axis::logarithmic("", 1.0, 16.0).marks(), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(Axis::logarithmic("", 1.0, 16.0).number(3.0), "8");
     }
 
     #[test]
     fn names_cannot_end_an_element() {
-        let mut plot = Plot::new("<b>&", Axis::linear("x", 0.0, 1.0), Axis::linear("y", 0.0, 1.0));
-        plot.line("a<b", COLOURS[0], false, [(0.0, f64::NAN), (0.0, 0.5), (1.0, 1.0)].into_iter());
+        let mut plot = Plot::new("<b>&\u{1}", Axis::linear("x", 0.0, 1.0), Axis::logarithmic("y", 0.1, 1.0));
+        plot.line("a<b", COLOURS[0], true, [(0.0, f64::NAN), (0.0, 0.5), (1.0, 1.0)].into_iter());
+        plot.area("", COLOURS[1], [(0.0, 0.5), (2.0, f64::INFINITY), (1.0, 0.2)].into_iter());
+        plot.mark(0.5, "</svg>");
+        plot.points("", GREY, std::iter::empty());
         let svg = plot.svg();
         assert!(!svg.contains("<b>") && !svg.contains("NaN") && svg.contains("a&lt;b"), "{svg}");
+        assert_eq!(svg.matches("</svg>").count(), 1, "{svg}");
+        assert!(!svg.contains('\u{1}'));
     }
 }

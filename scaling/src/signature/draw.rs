@@ -1,6 +1,7 @@
 //! The speedup as SVG: of the runs and of the forecasts, with the ideal and the phases that gain least.
 use super::scale::Scaled;
-use crate::plot::{Axis, COLOURS, Plot};
+use crate::plot::{Axis, COLOURS, GREY, Plot};
+use plotters::style::BLACK;
 
 /// Points of a curve.
 const POINTS: u32 = 64;
@@ -19,7 +20,7 @@ pub fn speedup(scaled: &Scaled) -> String {
         Axis::logarithmic("speedup", 1.0f64.min(low), high),
     );
     let places: Vec<f64> = (0..=POINTS).map(|i| low * (high / low).powf(f64::from(i) / f64::from(POINTS))).collect();
-    plot.line("ideal", "#999999", true, [(low, low), (high, high)].into_iter());
+    plot.line("ideal", GREY, true, [(low, low), (high, high)].into_iter());
     let mut band: Vec<(f64, [f64; 2])> = vec![(f64::from(largest), [one / runs.total(runs.processors.len() - 1); 2])];
     let beyond = scaled.forecasts.iter().filter(|forecast| forecast.processors > largest);
     band.extend(beyond.map(|f| (f64::from(f.processors), [1, 0].map(|end| one / f.interval[end].max(1e-300)))));
@@ -33,7 +34,7 @@ pub fn speedup(scaled: &Scaled) -> String {
         plot.line(&name, COLOURS[1], true, places.iter().map(|&p| (p, own / phase.time(p, scaled.seed_forms))));
     }
     let seen = runs.processors.iter().enumerate().map(|(at, p)| (f64::from(*p), one / runs.total(at)));
-    plot.points("runs", "#000000", seen);
+    plot.points("runs", BLACK, seen);
     let actual = scaled.forecasts.iter().filter_map(|f| Some((f64::from(f.processors), one / f.actual?)));
     let actual: Vec<(f64, f64)> = actual.collect();
     if !actual.is_empty() {
