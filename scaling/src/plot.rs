@@ -96,7 +96,9 @@ impl Ranged for Places {
 
 /// What is drawn, in places of the axes.
 enum Shape {
-    Line { dashed: bool },
+    Line {
+        dashed: bool,
+    },
     /// Filled, so much of it to be seen.
     Area(f64),
     Points,
@@ -180,12 +182,17 @@ impl Plot {
             .build_cartesian_2d(range(&self.x), range(&self.y))?;
         let (x_number, y_number) = (|place: &f64| self.x.number(*place), |place: &f64| self.y.number(*place));
         let mut mesh = chart.configure_mesh();
-        mesh.x_desc(&self.x.label).y_desc(&self.y.label).light_line_style(WHITE).bold_line_style(RGBColor(230, 230, 230));
+        mesh.x_desc(&self.x.label)
+            .y_desc(&self.y.label)
+            .light_line_style(WHITE)
+            .bold_line_style(RGBColor(230, 230, 230));
         mesh.x_label_formatter(&x_number).y_label_formatter(&y_number).label_style(("sans-serif", 12)).draw()?;
         for Element { name, colour, shape, at } in &self.elements {
             let colour = *colour;
             let series = match shape {
-                Shape::Line { dashed: false } => chart.draw_series(LineSeries::new(at.clone(), colour.stroke_width(2)))?,
+                Shape::Line { dashed: false } => {
+                    chart.draw_series(LineSeries::new(at.clone(), colour.stroke_width(2)))?
+                }
                 Shape::Line { dashed: true } => {
                     chart.draw_series(DashedLineSeries::new(at.clone(), 6, 4, colour.stroke_width(2)))?
                 }
