@@ -73,9 +73,7 @@ fn slots(logical: &LogicalTrace) -> Result<(), TestCaseError> {
             Operation::Send { slot: Some(slot), .. }
             | Operation::Receive { slot: Some(slot), .. }
             | Operation::Collective { slot: Some(slot), .. } => {
-                if !taken.insert(*slot) {
-                    wrong.push(*slot);
-                }
+                wrong.extend((!taken.insert(*slot)).then_some(*slot));
             }
             Operation::Wait { slots } => wrong.extend(slots.iter().filter(|slot| !taken.remove(*slot))),
             _ => {}

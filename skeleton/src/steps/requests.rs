@@ -42,18 +42,14 @@ pub struct Requests<T> {
     slots: u32,
 }
 
-impl<T: Copy> Requests<T> {
-    /// None yet.
-    pub fn new() -> Requests<T> {
-        Requests {
-            receives: VecDeque::new(),
-            begun: VecDeque::new(),
-            overdue: Vec::new(),
-            free: BTreeSet::new(),
-            slots: 0,
-        }
+impl<T> Default for Requests<T> {
+    fn default() -> Requests<T> {
+        let (receives, begun, overdue, free) = (VecDeque::new(), VecDeque::new(), Vec::new(), BTreeSet::new());
+        Requests { receives, begun, overdue, free, slots: 0 }
     }
+}
 
+impl<T: Copy> Requests<T> {
     /// The lowest free slot; none if there are no more.
     pub fn slot(&mut self) -> Option<u16> {
         self.free.pop_first().or_else(|| {

@@ -136,7 +136,7 @@ pub fn walk<S: Sink>(
         roles,
         wary,
         sink,
-        requests: Requests::new(),
+        requests: Requests::default(),
         persistent: HashMap::new(),
         exit: None,
         compute: 0,
