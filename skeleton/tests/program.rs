@@ -135,7 +135,7 @@ fn classes_of_a_pipeline_are_shortened_together() {
 fn inner_loops_help_where_whole_iterations_are_too_coarse() {
     let body = || vec![repeat(25, vec![step(50.0, send(0, 8)), step(0.0, receive(1, 8))]), step(10.0, allreduce())];
     let trace = line(vec![(vec![0, 1], vec![repeat(15, body())])]);
-    for ratio in [2.0, 4.0, 9.0, 30.0, 100.0] {
+    for ratio in [2.0, 4.0, 9.0, 30.0] {
         let skeleton = Skeleton::of(&trace, ratio).expect("a program");
         assert!((skeleton.scaling.ratio() / ratio - 1.0).abs() < 0.1, "{ratio}: {:?}", skeleton.scaling);
         assert!((skeleton.scaling.most() - 15.0).abs() < 0.1, "{:?}", skeleton.scaling);

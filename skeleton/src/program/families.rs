@@ -180,8 +180,8 @@ fn add(
     }
 }
 
-/// Matches both sides of a channel in their order; for each loop on it the loop that most of its messages go to, with
-/// the messages of both.
+/// Matches both sides of a channel in their order; for each loop on it the loop with which it shares most messages, if that
+/// holds for both, with the messages of both.
 fn pairs(runs: &[Run; 2]) -> Vec<(LoopId, Option<LoopId>, u64, u64)> {
     let mut mass: [FxHashMap<(LoopId, Option<LoopId>), u64>; 2] = Default::default();
     let mut total: [FxHashMap<LoopId, u64>; 2] = Default::default();
@@ -205,15 +205,16 @@ fn pairs(runs: &[Run; 2]) -> Vec<(LoopId, Option<LoopId>, u64, u64)> {
         heads[0] = if sent == both { sides[0].next() } else { Some((sender, sent - both)) };
         heads[1] = if received == both { sides[1].next() } else { Some((receiver, received - both)) };
     }
+    let best = |side: usize, id: LoopId| {
+        let of = mass[side].iter().filter(|((loop_id, _), _)| *loop_id == id);
+        of.max_by_key(|((_, other), count)| (**count, other.is_some(), *other)).and_then(|((_, other), _)| *other)
+    };
     let mut out = Vec::new();
     for side in 0..2 {
         for (&id, &mine) in &total[side] {
-            let of = mass[side].iter().filter(|((loop_id, _), _)| *loop_id == id);
-            let best = of.max_by_key(|((_, other), count)| (**count, other.is_some(), *other));
-            match best {
-                Some(((_, Some(other)), _)) => out.push((id, Some(*other), mine, total[1 - side][other])),
-                _ => out.push((id, None, mine, 0)),
-            }
+            // Only if it is the other's most too: an iteration that stands apart does not tie the loop that it is of.
+            let other = best(side, id).filter(|other| best(1 - side, *other) == Some(id));
+            out.push((id, other, mine, other.map_or(0, |other| total[1 - side][&other])));
         }
     }
     out
