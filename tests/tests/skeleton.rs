@@ -26,7 +26,7 @@ fn traced(place: &Place, mpi: Mpi, ranks: u32, name: &str, source: &str, words: 
 #[test]
 fn a_skeleton_predicts_its_program_under_both_mpis() {
     let place = Place::alone();
-    traced(&place, Mpi::OpenMpi, 2, "base.trace", "heat.c", &["256", "1000"]);
+    traced(&place, Mpi::OpenMpi, 2, "base.trace", "heat.c", &["256", "300"]);
     let words = ["skeleton", "base.trace", "-o", "heat.skeleton", "--ratio", "10", "--json"];
     let made = json(&run(&mut place.phasecast(&words)).succeeded());
     let ratio = number(&made, "ratio");
