@@ -172,6 +172,22 @@ impl Plot {
         stacked(std::slice::from_ref(self))
     }
 
+    /// The corner in which the least is drawn.
+    fn corner(&self) -> SeriesLabelPosition {
+        use SeriesLabelPosition::{LowerLeft, LowerRight, UpperLeft, UpperRight};
+        let [x, y] = [&self.x, &self.y].map(|axis| axis.range.map(|end| axis.place(end)));
+        let share = |at: f64, [low, high]: [f64; 2]| (at - low) / (high - low);
+        let within = |right: bool, up: bool| {
+            let near = |share: f64, far: bool| if far { share > 0.6 } else { share < 0.4 };
+            let points = self.elements.iter().flat_map(|element| &element.at);
+            points.filter(|at| near(share(at.0, x), right) && near(share(at.1, y), up)).count()
+        };
+        let corners =
+            [(UpperLeft, false, true), (LowerLeft, false, false), (UpperRight, true, true), (LowerRight, true, false)];
+        let least = corners.into_iter().min_by_key(|(_, right, up)| within(*right, *up));
+        least.map_or(UpperLeft, |(corner, ..)| corner)
+    }
+
     fn draw(&self, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Box<dyn std::error::Error>> {
         let range = |axis: &Axis| Places { ends: axis.range.map(|end| axis.place(end)), marks: axis.marks() };
         let mut chart = ChartBuilder::on(area)
@@ -211,7 +227,7 @@ impl Plot {
         if self.elements.iter().any(|element| !element.name.is_empty()) {
             let mut labels = chart.configure_series_labels();
             labels.background_style(WHITE.mix(0.8)).border_style(GREY).label_font(("sans-serif", 12));
-            labels.position(SeriesLabelPosition::UpperLeft).draw()?;
+            labels.position(self.corner()).draw()?;
         }
         Ok(())
     }
