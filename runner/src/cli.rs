@@ -185,3 +185,29 @@ impl From<ClockArg> for ClockKind {
         }
     }
 }
+
+/// A number of bytes with an optional K, M, G or T.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+        "" => 1,
+        "K" => 1u64 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => return Err("a number of bytes, with K, M, G or T if you like".into()),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|n| *n > 0);
+    number.ok_or_else(|| "a number of bytes above 0, with K, M, G or T if you like".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!((size("500"), size("2K"), size("3GiB"), size("1tb")), (Ok(500), Ok(2048), Ok(3 << 30), Ok(1 << 40)));
+        assert!(size("0").is_err() && size("x").is_err() && size("5Q").is_err() && size("99999999T").is_err());
+    }
+}

@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod example;
+pub mod half;
 pub mod matrix;
 pub mod mpi;
 pub mod network;

@@ -1,6 +1,7 @@
 //! `phasecast sign`: base runs under the tracer, their analysis, and the signature file; with images (the usual case) a
 //! third run saves them, and a prediction on this machine verifies them.
 use crate::base::{self, BaseRun, scratch_folder};
+use crate::cli;
 use crate::commands::analyze;
 use crate::exit::Refusal;
 use crate::launch::{Launcher, catch_interrupts};
@@ -49,7 +50,7 @@ pub struct SignArgs {
     #[arg(long, value_name = "N", conflicts_with = "live", value_parser = clap::value_parser!(u16).range(1..=1000))]
     images: Option<u16>,
     /// At most so many bytes of images before compression (as in 500M or 2G)
-    #[arg(long, value_name = "BYTES", conflicts_with = "live", value_parser = size)]
+    #[arg(long, value_name = "BYTES", conflicts_with = "live", value_parser = cli::size)]
     size_budget: Option<u64>,
     /// Hold the program's C library to what processors of this kind can do, so that images move to them [default:
     /// x86-64-v3 where this processor is one]
@@ -64,21 +65,6 @@ pub struct SignArgs {
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     command: Vec<String>,
-}
-
-/// A number of bytes with an optional K, M, G or T.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
-        "" => 1,
-        "K" => 1u64 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        "T" => 1 << 40,
-        _ => return Err("a number of bytes, with K, M, G or T if you like".into()),
-    };
-    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|n| *n > 0);
-    number.ok_or_else(|| "a number of bytes above 0, with K, M, G or T if you like".into())
 }
 
 /// Runs the command.
@@ -231,15 +217,4 @@ fn does_not_pay(args: &SignArgs, signature: &Signature, why: &str) -> anyhow::Er
         "no signature pays here: {why}. Measuring it to 1 % would take {planned} of the {run} that it runs. `phasecast sign --live` makes a signature without images.",
     ))
     .into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!((size("500"), size("2K"), size("3GiB"), size("1tb")), (Ok(500), Ok(2048), Ok(3 << 30), Ok(1 << 40)));
-        assert!(size("0").is_err() && size("x").is_err() && size("5Q").is_err() && size("99999999T").is_err());
-    }
 }

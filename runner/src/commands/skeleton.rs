@@ -1,5 +1,6 @@
 //! `phasecast skeleton`: from a trace to a short C program that behaves like the traced one.
 use crate::base::scratch_folder;
+use crate::cli;
 use crate::launch::catch_interrupts;
 use crate::output::{self, clean, count, note, seconds};
 use crate::progress;
@@ -61,7 +62,7 @@ pub struct SkeletonArgs {
     #[arg(long, value_name = "0..1", default_value_t = Mix::default().memory, value_parser = mix)]
     mix: f64,
     /// The memory that each rank computes in, as in 512K or 16M
-    #[arg(long, value_name = "SIZE", default_value = "256K", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "256K", value_parser = working_set)]
     working_set: u64,
     /// Do not run the skeleton here
     #[arg(long)]
@@ -79,17 +80,10 @@ fn mix(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|m| (0.0..=1.0).contains(m)).ok_or_else(|| "a share is a number from 0 to 1".into())
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" => 1,
-        "K" | "k" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        _ => return Err("a size as in 512K, 16M or 1G".into()),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
-    bytes.filter(|n| (4096..=1 << 34).contains(n)).map(|n| n / 64 * 64).ok_or_else(|| "a size from 4K to 16G".into())
+fn working_set(text: &str) -> Result<u64, String> {
+    let bytes = cli::size(text)?;
+    let fits = (4096..=1 << 34).contains(&bytes);
+    if fits { Ok(bytes / 64 * 64) } else { Err("a size from 4K to 16G".into()) }
 }
 
 /// Runs the command.
@@ -118,7 +112,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let host = trace.header(Rank(0)).map(|header| header.host.clone()).unwrap_or_default();
     if host != here.host {
         left_out.push(format!(
-            "The trace was recorded on {host}, and computation was calibrated on {}: if that is another kind of machine, its speed is taken for the base's.",
+            "the trace was recorded on {host}, and computation was calibrated on {}: if that is another kind of machine, its speed is taken for the base's",
             here.host
         ));
     }

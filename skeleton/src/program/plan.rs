@@ -256,7 +256,7 @@ impl Plan {
             }
         }
         self.left_out
-            .push(format!("{} tags were numbered anew, as not every MPI has tags above {MOST_TAG}.", new.len()));
+            .push(format!("{} tags were numbered anew, as not every MPI has tags above {MOST_TAG}", new.len()));
     }
 
     fn clip(&mut self) {
@@ -271,7 +271,7 @@ impl Plan {
             clipped += usize::from(over);
         }
         if clipped > 0 {
-            self.left_out.push(format!("{clipped} calls with messages of more than 1 GiB send 1 GiB."));
+            self.left_out.push(format!("{clipped} calls with messages of more than 1 GiB send 1 GiB"));
         }
     }
 

@@ -47,31 +47,26 @@ pub fn sentences(plan: &Plan, repaired: &Repaired) -> Vec<String> {
         if told <= TOLD {
             let ranks: Vec<u32> = ranks.iter().copied().collect();
             out.push(format!(
-                "{} has no partner on ranks {}: it is a local call there, an exchange with itself.",
+                "{} has no partner on ranks {}: it is a local call there, an exchange with itself",
                 plan.words(id, *first),
                 super::source::ranges(&ranks)
             ));
         }
     }
     if told > TOLD {
-        out.push(format!("{} more calls have no partner, and are local.", told - TOLD));
+        out.push(format!("{} more calls have no partner, and are local", told - TOLD));
     }
     if repaired.detached > 0 {
         out.push(format!(
-            "{} sends do not wait for their receives: the program relies on messages being buffered.",
+            "{} sends do not wait for their receives: the program relies on messages being buffered",
             repaired.detached
         ));
     }
     if repaired.resized > 0 {
         out.push(format!(
-            "{} sends differ in size from the receives that take them: they have the median size.",
+            "{} sends differ in size from the receives that take them: they have the median size",
             repaired.resized
         ));
-    }
-    let wildcards = |step: &&super::plan::PlanStep| matches!(step.step.call, Operation::Receive { wildcard: true, .. });
-    let wildcards = plan.steps.iter().filter(wildcards).count();
-    if wildcards > 0 {
-        out.push(format!("{wildcards} receives took any source: they are written with the sources that were seen."));
     }
     let unknown: std::collections::BTreeSet<&str> = plan
         .steps
@@ -83,14 +78,14 @@ pub fn sentences(plan: &Plan, repaired: &Repaired) -> Vec<String> {
         .collect();
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.into_iter().map(super::source::harmless).collect();
-        out.push(format!("{} are written as MPI_Barrier.", names.join(", ")));
+        out.push(format!("{} are written as MPI_Barrier", names.join(", ")));
     }
     let ready = |step: &&super::plan::PlanStep| {
         matches!(step.step.call, Operation::Send { mode: crate::logical::Mode::Ready, .. })
     };
     let ready = plan.steps.iter().filter(ready).count();
     if ready > 0 {
-        out.push(format!("{ready} ready sends are written as standard ones."));
+        out.push(format!("{ready} ready sends are written as standard ones"));
     }
     out
 }

@@ -1,7 +1,8 @@
 //! Predictions by skeletons against the truth, where the MPI, the network or the processor is another than on the base.
 use crate::Res;
-use crate::shared::{Competitor, Halves, Job, done, launched, phasecast};
+use crate::shared::{Competitor, Job, done, launched, phasecast};
 use phasecast_tests::bench::{mean, variation};
+use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -1,7 +1,6 @@
 //! What both measures of programs need: jobs, launches, and machines that are made slower.
 use crate::Res;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -63,55 +62,6 @@ pub fn launched(launcher: &str, ranks: &str, program: &str, args: &[String], tra
     command.arg(program).args(args);
     environment(&mut command);
     command
-}
-
-/// Half of a processor's time for each process that is started through its script: a cgroup of its own with a quota
-/// (period 1 ms; versions 1 and 2 of cgroups).
-pub struct Halves {
-    name: String,
-    root: PathBuf,
-    script: PathBuf,
-    _scratch: tempfile::TempDir,
-}
-
-impl Halves {
-    /// The script, or why there can be none.
-    pub fn new() -> Res<Halves> {
-        let name = format!("phasecast-{}", std::process::id());
-        let one = PathBuf::from("/sys/fs/cgroup/cpu");
-        let first = one.join("cpu.cfs_quota_us").exists();
-        let root = if first { one } else { PathBuf::from("/sys/fs/cgroup") };
-        let group = format!("{}/{name}-$$", root.display());
-        let limit = if first {
-            format!("echo 1000 > {group}/cpu.cfs_period_us && echo 500 > {group}/cpu.cfs_quota_us")
-        } else {
-            format!("echo '500 1000' > {group}/cpu.max")
-        };
-        let scratch = tempfile::tempdir()?;
-        let script = scratch.path().join("half");
-        let text =
-            format!("#!/bin/sh\nmkdir {group} && {limit} && echo $$ > {group}/cgroup.procs || exit 1\nexec \"$@\"\n");
-        fs::write(&script, text)?;
-        fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-        let halves = Halves { name, root, script, _scratch: scratch };
-        done(Command::new(&halves.script).arg("true"))?;
-        Ok(halves)
-    }
-
-    /// The script's path.
-    pub fn script(&self) -> String {
-        self.script.display().to_string()
-    }
-}
-
-impl Drop for Halves {
-    fn drop(&mut self) {
-        for entry in fs::read_dir(&self.root).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(&self.name) {
-                let _ = fs::remove_dir(entry.path());
-            }
-        }
-    }
 }
 
 /// A process that only computes, on one processor, until it is dropped.

@@ -1,8 +1,8 @@
 //! Prediction against the truth: with K from the machines' kernels, and, where a small run is named, with K for each
 //! region from that.
 use crate::Res;
-use crate::half::Half;
 use phasecast_tests::bench::mean;
+use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -84,17 +84,16 @@ pub fn run(args: &[String]) -> Res<()> {
             }
         }
     }
-    let most = jobs.iter().filter_map(|job| job.ranks.parse().ok()).max().unwrap_or(2);
-    let half = Half::new(most.max(2));
+    let halves = Halves::new();
     // The base itself: what remains of the error there is the noise of the machine, and what tracing costs.
     let mut targets = vec![
         Target { name: "base", launcher: "mpirun.openmpi -n {n}".into(), mpich: false },
         Target { name: "tcp", launcher: "mpirun.openmpi --mca btl tcp,self -n {n}".into(), mpich: false },
         Target { name: "mpich", launcher: "mpirun.mpich -n {n}".into(), mpich: true },
     ];
-    match &half {
-        Ok(half) => {
-            let launcher = format!("mpirun.openmpi -n {{n}} {}", half.command());
+    match &halves {
+        Ok(halves) => {
+            let launcher = format!("mpirun.openmpi -n {{n}} {}", halves.script());
             targets.push(Target { name: "half", launcher, mpich: false });
         }
         Err(error) => println!("no target with half of the processors' time: {error}"),

@@ -7,7 +7,6 @@
 //! (cgroup quotas with a period of 2 ms, where they can be made). In each run the program is traced on the base, and run
 //! without tracing on each target.
 mod error;
-mod half;
 mod speed;
 
 type Res<T> = Result<T, Box<dyn std::error::Error>>;
