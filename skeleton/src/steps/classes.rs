@@ -1,7 +1,8 @@
 //! The second pass: the acts of each rank as symbols. Ranks with the same sequence are one class, which is folded into
 //! loops once; only sequences that nobody had before are kept, and only until they are folded.
+use super::acts::{Act, Message, Sink};
 use super::survey::Survey;
-use super::walk::{Act, Message, Sink, walk};
+use super::walk::walk;
 use crate::compress::Method;
 use crate::error::SkeletonError;
 use crate::logical::{End, Operation};

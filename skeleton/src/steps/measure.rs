@@ -1,8 +1,9 @@
 //! The third pass: the times and sizes of all ranks of a class, each at its place in the nest.
+use super::acts::{Act, Sink};
 use super::classes::Classes;
 use super::spread::Spread;
 use super::survey::Survey;
-use super::walk::{Act, Sink, walk};
+use super::walk::walk;
 use crate::error::SkeletonError;
 use crate::logical::{ClassTrace, Operation, Step};
 use crate::nest::Node;

@@ -8,6 +8,7 @@
 //! [`mod@walk`] says what the acts of a rank are, and what is computation and what is waiting; [`requests`] and
 //! [`roles`] serve it. The computation between two calls is no part of a symbol: near-equal times do not break loops.
 //! Memory holds one sequence a thread, four bytes a call, and one nest a class.
+pub mod acts;
 pub mod classes;
 pub mod groups;
 pub mod measure;

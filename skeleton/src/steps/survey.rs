@@ -1,9 +1,10 @@
 //! The first pass over a trace: sizes, tags and communicators of all ranks, and from where completions are called that
 //! are not about sends.
+use super::acts::{Act, Message, Met, Sink, Sites};
 use super::groups::{Groups, Part};
 use super::roles::Roles;
 use super::sizes::{Seen, Sizes};
-use super::walk::{Act, Message, Met, Sink, Sites, walk};
+use super::walk::walk;
 use crate::error::SkeletonError;
 use phasecast_analyzer::parallel::{self, Stage};
 use phasecast_analyzer::symbol::mix;
