@@ -17,6 +17,12 @@ fn subcommands() -> Vec<String> {
     commands
 }
 
+/// The words of a subcommand: `verify-file` is one, `model-fit` is `fit` of `model`.
+fn words(command: &str) -> Vec<&str> {
+    let own = well(&["--help"]).out.contains(&format!("\n  {command} "));
+    if own { vec![command] } else { command.splitn(2, '-').collect() }
+}
+
 #[test]
 fn every_subcommand_has_help_with_examples_and_exit_codes() {
     let commands = subcommands();
@@ -33,8 +39,15 @@ fn every_subcommand_has_help_with_examples_and_exit_codes() {
         "verify",
         "preflight",
         "verify-file",
+        "characterize",
+        "transform",
+        "graph",
+        "stability",
+        "skeleton",
         "profile",
         "scale",
+        "model",
+        "model-fit",
         "compare",
         "report",
         "man",
@@ -43,11 +56,12 @@ fn every_subcommand_has_help_with_examples_and_exit_codes() {
         assert!(commands.iter().any(|c| c == name), "{name} is missing among {commands:?}");
     }
     for command in &commands {
-        let help = well(&[command, "--help"]).out;
+        let words = words(command);
+        let help = well(&[&words[..], &["--help"]].concat()).out;
         for part in ["Usage:", "Example", "Exit codes:"] {
             assert!(help.contains(part), "`{command} --help` has no {part}:\n{help}");
         }
-        assert!(well(&["help", command]).out.contains("Usage:"));
+        assert!(well(&[&["help"], &words[..]].concat()).out.contains("Usage:"));
         assert!(!help.lines().next().unwrap_or_default().is_empty(), "{command} does not say what it does");
     }
 }
@@ -59,7 +73,10 @@ fn the_command_lists_its_subcommands_and_exit_codes() {
         assert!(help.contains(part), "{help}");
     }
     for command in subcommands() {
-        assert!(help.contains(&format!("\n  {command} ")), "{command} is not in\n{help}");
+        let words = words(&command);
+        let [parents @ .., last] = &words[..] else { unreachable!("a name has words") };
+        let help = well(&[parents, &["--help"]].concat()).out;
+        assert!(help.contains(&format!("\n  {last} ")), "{command} is not in\n{help}");
     }
     assert!(well(&["--version"]).out.starts_with("phasecast "));
 }

@@ -147,11 +147,13 @@ proptest! {
         prop_assert!(cost(&optimal) <= cost(&greedy));
     }
 
+    /// The greedy loop may be a turned one that lacks up to two iterations (seed 002, section 3); the optimal one is whole.
     #[test]
     fn a_body_again_and_again_is_one_loop(body in loopy(), count in 2u64..50) {
-        let nest = greedy(&body.repeat(count as usize));
-        let (written, _) = cost(&nest);
-        prop_assert!(written <= cost(&greedy(&body)).0.max(body.len() as u64), "{nest:?}");
+        let sequence = body.repeat(count as usize);
+        let (best, greedy) = (cost(&optimal(&sequence)), cost(&greedy(&sequence)));
+        prop_assert!(best.0 <= body.len() as u64, "{} of {}", best.0, body.len());
+        prop_assert!(greedy.0 <= 3 * body.len() as u64, "{} of {}", greedy.0, body.len());
     }
 
     #[test]
