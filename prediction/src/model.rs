@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 pub const VERSION: u32 = 1;
 
 /// A predicted run time. As JSON it is what `phasecast predict --json` prints and `phasecast compare` reads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// [`VERSION`].
     pub version: u32,
@@ -125,6 +125,11 @@ pub struct TimelinePiece {
 }
 
 impl Prediction {
+    /// A prediction by this method in which nothing was measured yet: every number is 0, every list empty.
+    pub fn blank(method: &str) -> Prediction {
+        Prediction { version: VERSION, method: method.into(), ..Prediction::default() }
+    }
+
     /// Sets the true time, and with it PETE.
     pub fn with_true_time(&mut self, aet_s: f64) {
         self.aet_s = Some(aet_s);

@@ -123,16 +123,13 @@ pub struct Plot {
 impl Plot {
     /// An empty plot.
     pub fn new(title: &str, x: Axis, y: Axis) -> Plot {
-        // A control character is no text in XML.
-        let title = title.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        Plot { title, x, y, elements: Vec::new() }
+        Plot { title: clean(title), x, y, elements: Vec::new() }
     }
 
     fn add(&mut self, name: &str, colour: RGBColor, shape: Shape, points: impl Iterator<Item = (f64, f64)>) {
         let drawn = points.filter(|(x, y)| x.is_finite() && y.is_finite());
         let at: Vec<(f64, f64)> = drawn.map(|(x, y)| (self.x.place(x), self.y.place(y))).collect();
-        let name = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        self.elements.push(Element { name, colour, shape, at });
+        self.elements.push(Element { name: clean(name), colour, shape, at });
     }
 
     /// A line; with a name in the legend if it has one.
@@ -248,6 +245,11 @@ pub fn stacked(plots: &[Plot]) -> String {
         root.present().expect("text takes it");
     }
     text
+}
+
+/// Text for XML, in which control characters are none.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn number(value: f64) -> String {

@@ -4,7 +4,7 @@ use crate::base::scratch_folder;
 use crate::signature::this_machine;
 use crate::skeleton::{Built, compiler};
 use anyhow::Result;
-use phasecast_prediction::{PhasePrediction, Prediction, Uncertainty, VERSION};
+use phasecast_prediction::{PhasePrediction, Prediction, Uncertainty};
 use phasecast_skeleton::program::manifest::{Manifest, Run};
 use phasecast_transform::transform::answer::quantile;
 use std::path::Path;
@@ -114,8 +114,6 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     notes.extend(manifest.left_out.iter().cloned());
     let mpi = runs.first().map_or("", |run| run.mpi.as_str());
     Prediction {
-        version: VERSION,
-        method: "skeleton".into(),
         program: manifest.program.clone(),
         ranks: manifest.ranks,
         target: this_machine(mpi),
@@ -124,22 +122,14 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
         interval_s: around(half),
         run_interval_s: around(half.hypot(machine_s)),
         confidence: CONFIDENCE,
-        set_s: 0.0,
         coverage: (1.0 / ratio.max(1.0)).min(1.0),
         startup_s,
-        residual_s: 0.0,
-        restarts: 0,
-        restart_s: 0.0,
-        warmup_s: 0.0,
         measured_s,
         uncertainty: Uncertainty { sampling_s, unmeasured_s, machine_s },
         base_run_s: manifest.base_run_s,
-        naive_s: None,
         phases: phases(manifest, runs, factor),
         notes,
-        aet_s: None,
-        pete: None,
-        timeline: Vec::new(),
+        ..Prediction::blank("skeleton")
     }
 }
 

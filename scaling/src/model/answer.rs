@@ -1,6 +1,6 @@
 //! One point of a model as the prediction type of all methods.
 use super::tables::{Row, Setting};
-use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty, VERSION};
+use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 
 /// The prediction of a line of a table. Its interval is the application's own uncertainty: what `phasecast model fit` found,
 /// else the 10 % that the seed claims.
@@ -28,8 +28,6 @@ pub fn prediction(setting: &Setting, row: &Row) -> Prediction {
         program = format!("{program}, {}", setting.strategy.name);
     }
     Prediction {
-        version: VERSION,
-        method: "model".into(),
         program: format!("{program}, size {}", row.size),
         ranks: u32::try_from(row.processors).unwrap_or(u32::MAX),
         target,
@@ -38,23 +36,12 @@ pub fn prediction(setting: &Setting, row: &Row) -> Prediction {
         interval_s: interval,
         run_interval_s: interval,
         confidence: 0.95,
-        set_s: 0.0,
-        coverage: 0.0,
-        startup_s: 0.0,
-        residual_s: 0.0,
-        restarts: 0,
-        restart_s: 0.0,
-        warmup_s: 0.0,
-        measured_s: 0.0,
         uncertainty: Uncertainty { sampling_s: 0.0, unmeasured_s: half, machine_s: 0.0 },
         base_run_s: row.single_s,
-        naive_s: None,
         phases: vec![part(0, "computation", row.comp_s, row.single_s), part(1, "communication", row.comm_s, 0.0)],
         notes: vec![
             "the base run is the model's own, on one processor; starting and ending the run is not in it".into(),
         ],
-        aet_s: None,
-        pete: None,
-        timeline: Vec::new(),
+        ..Prediction::blank("model")
     }
 }

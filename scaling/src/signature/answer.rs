@@ -1,6 +1,6 @@
 //! What the signatures say of one number of processors, as a prediction like those of all methods.
 use super::scale::Scaled;
-use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty, VERSION};
+use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 
 /// The prediction of forecast number `at`. Base and target are one machine: more processors of the same kind.
 pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64, took_s: f64) -> Prediction {
@@ -44,8 +44,6 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
     let interval_s = forecast.interval.map(|time| time * unit);
     // Draws hold the scatter of a single run already.
     let mut prediction = Prediction {
-        version: VERSION,
-        method: "scale".into(),
         program: runs.program.clone(),
         ranks: processors,
         target: machine.clone(),
@@ -55,21 +53,11 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
         run_interval_s: interval_s,
         confidence,
         set_s: took_s,
-        coverage: 0.0,
-        startup_s: 0.0,
-        residual_s: 0.0,
-        restarts: 0,
-        restart_s: 0.0,
-        warmup_s: 0.0,
-        measured_s: 0.0,
         uncertainty: Uncertainty { sampling_s: sampling * unit, unmeasured_s: reach * unit, machine_s: 0.0 },
         base_run_s: runs.total(largest) * unit,
-        naive_s: None,
         phases: phases.collect(),
         notes,
-        aet_s: None,
-        pete: None,
-        timeline: Vec::new(),
+        ..Prediction::blank("scale")
     };
     if let Some(actual) = forecast.actual {
         prediction.with_true_time(actual * unit);

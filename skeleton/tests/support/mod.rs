@@ -61,15 +61,12 @@ impl Calls {
         let mut call = Call {
             proc: procedure(name),
             class,
-            flags: Flags::default(),
-            thread: 0,
+            site: self.site,
             peer: PEER_NONE,
             tag: TAG_NONE,
-            bytes: 0,
-            comm: CommId(0),
-            site: self.site,
             enter,
             exit,
+            ..Call::BLANK
         };
         set(&mut call);
         self.now = call.exit.0;

@@ -2,7 +2,7 @@
 use crate::machine;
 use crate::transform::walk::Totals;
 use crate::transform::{Origin, Outcome};
-use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty, VERSION};
+use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 use phasecast_trace::{Rank, Trace};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -36,8 +36,6 @@ pub fn prediction(trace: &Trace, base: &machine::Machine, target: &machine::Mach
     let run_half = sampling_s.hypot(unmeasured_s).hypot(machine_s);
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];
     Prediction {
-        version: VERSION,
-        method: "transform".into(),
         program,
         ranks: trace.size(),
         target: side(target),
@@ -47,21 +45,13 @@ pub fn prediction(trace: &Trace, base: &machine::Machine, target: &machine::Mach
         run_interval_s: around(run_half),
         confidence: CONFIDENCE,
         set_s: outcome.took_s,
-        coverage: 0.0,
         startup_s,
         residual_s: rest.iter().sum(),
-        restarts: 0,
-        restart_s: 0.0,
-        warmup_s: 0.0,
-        measured_s: 0.0,
         uncertainty: Uncertainty { sampling_s, unmeasured_s, machine_s },
         base_run_s: trace.run_time().seconds(),
-        naive_s: None,
         phases: parts(&totals),
         notes: outcome.notes.clone(),
-        aet_s: None,
-        pete: None,
-        timeline: Vec::new(),
+        ..Prediction::blank("transform")
     }
 }
 

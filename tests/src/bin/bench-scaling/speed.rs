@@ -6,7 +6,7 @@ use phasecast_scaling::signature::{self, Runs, ScaledPhase, scale};
 use phasecast_tests::bench::{Bound, figure, median};
 use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
-use phasecast_trace::{Call, Class, CommId, Flags, Nanos, ProcId, Rank, Trace};
+use phasecast_trace::{Call, Class, Nanos, ProcId, Rank, Trace};
 use std::path::Path;
 use std::time::Instant;
 
@@ -76,19 +76,9 @@ fn write(path: &Path, ranks: u32, calls: u64) -> Res<()> {
             noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let enter = now + 5_000 + (noise >> 54);
             now = enter + 1_000 + (noise >> 52 & 0x1ff);
-            let call = Call {
-                proc: ProcId(0),
-                class: Class::Complete,
-                flags: Flags::default(),
-                thread: 0,
-                peer: PEER_NONE,
-                tag: TAG_NONE,
-                bytes: 0,
-                comm: CommId(0),
-                site: 1,
-                enter: Nanos(enter),
-                exit: Nanos(now),
-            };
+            let (class, [enter, exit]) = (Class::Complete, [enter, now].map(Nanos));
+            let call =
+                Call { proc: ProcId(0), class, site: 1, peer: PEER_NONE, tag: TAG_NONE, enter, exit, ..Call::BLANK };
             out.push(&call, &[])?;
         }
         out.finish(Trailer { ending: Ending::Finalized, calls: 0, end_units: now, own_ns: 0, modules: vec![] })?;
