@@ -20,6 +20,10 @@ const DISTINCT: usize = 1 << 17;
 /// Candidates kept of those that come about equally often, and the occurrences they may have together.
 const ALIKE: u64 = 48;
 const ALIKE_OCCURRENCES: u64 = 200_000;
+/// Every how manieth occurrences are tried of single symbols, of how many symbols, and of how many occurrences at most.
+const STRIDES: [u64; 17] = [2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 18, 20, 24, 32, 40, 48, 64];
+const SPARSER_SYMBOLS: usize = 4;
+const SPARSER_OCCURRENCES: u64 = 1 << 20;
 
 /// A pattern that may be a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +109,17 @@ pub fn candidates(
         spread(&mut chosen, &others, room - quiet_room.min(quiet.len()));
     }
     Ok(chosen)
+}
+
+/// Single symbols of which only every n-th occurrence counts. Where exchanges with the neighbours all look alike, a step
+/// of the program shows only as so many of them.
+pub fn sparser(candidates: &[Candidate]) -> Vec<Candidate> {
+    let mut frequent: Vec<&Candidate> =
+        candidates.iter().filter(|c| c.length == 1 && c.count <= SPARSER_OCCURRENCES).collect();
+    frequent.sort_unstable_by_key(|c| (std::cmp::Reverse(c.count), c.hash));
+    let of = |c: &Candidate| STRIDES.map(|n| Candidate { every: n * c.every, ..*c });
+    let all = frequent.into_iter().take(SPARSER_SYMBOLS).flat_map(of);
+    all.filter(|c| c.count / c.every >= 4 * FEWEST).collect()
 }
 
 fn spread(chosen: &mut Vec<Candidate>, from: &[&Candidate], room: usize) {

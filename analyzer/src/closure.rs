@@ -73,37 +73,42 @@ impl Closer<'_, '_> {
         self.last[rank] = item.last;
         let symbol = self.symbols.item(&item);
         let (own, peer) = (rank as u32, item.peer as u32);
-        if item.kind == EventKind::Recv {
-            if let Some(set) = self.sets[rank].receive(symbol) {
+        if self.symbols.gathers(item.kind) {
+            if let Some(set) = self.sets[rank].take(symbol) {
                 stand.point.push(set);
             }
-            let channel = Channel { source: peer, destination: own, comm: item.comm, tag: item.tag };
-            if !self.channels.receive(channel) {
-                self.needs.push(Need::Send(channel));
-            }
-            return Ok(true);
-        }
-        if let Some(set) = self.sets[rank].close() {
-            stand.point.push(set);
-        }
-        stand.point.push(symbol);
-        if item.kind == EventKind::Send {
-            self.channels.send(Channel { source: own, destination: peer, comm: item.comm, tag: item.tag });
         } else {
-            for &member in self.collectives.arrive(item.comm, own) {
-                if member != own {
-                    self.needs.push(Need::Collective(item.comm, member));
+            if let Some(set) = self.sets[rank].close() {
+                stand.point.push(set);
+            }
+            stand.point.push(symbol);
+        }
+        match item.kind {
+            EventKind::Recv => {
+                let channel = Channel { source: peer, destination: own, comm: item.comm, tag: item.tag };
+                if !self.channels.receive(channel) {
+                    self.needs.push(Need::Send(channel));
+                }
+            }
+            EventKind::Send => {
+                self.channels.send(Channel { source: own, destination: peer, comm: item.comm, tag: item.tag });
+            }
+            EventKind::Collective => {
+                for &member in self.collectives.arrive(item.comm, own) {
+                    if member != own {
+                        self.needs.push(Need::Collective(item.comm, member));
+                    }
                 }
             }
         }
         Ok(true)
     }
 
-    /// Moves a rank on to where a cut may lie: after a whole call and a whole set of receives.
+    /// Moves a rank on to where a cut may lie: after a whole call and a whole set.
     fn settle(&mut self, rank: usize) -> Result<(), AnalyzeError> {
         loop {
             let more = self.feed.peek(rank)?;
-            let within_set = self.sets[rank].open() && more.is_some_and(|item| item.kind == EventKind::Recv);
+            let within_set = self.sets[rank].open() && more.is_some_and(|item| self.symbols.gathers(item.kind));
             if self.last[rank] && !within_set {
                 if let Some(set) = self.sets[rank].close() {
                     self.stands[rank].point.push(set);
@@ -169,7 +174,7 @@ pub fn close(
         channels: Channels::new(survey),
         collectives: Collectives::new(trace, survey),
         stands,
-        sets: vec![SetBuilder::default(); ranks],
+        sets: vec![symbols.set(); ranks],
         last: vec![true; ranks],
         needs: Vec::new(),
     };

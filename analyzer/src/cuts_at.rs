@@ -1,6 +1,7 @@
 //! A consistent cut at every place where one can lie on one rank: what the tests of checkpoints go by.
 use crate::closure::{Closed, close};
 use crate::error::AnalyzeError;
+use crate::model::Order;
 use crate::parallel::Stage;
 use crate::source::with_feed;
 use crate::survey::survey;
@@ -20,7 +21,7 @@ pub fn cuts_at_every_position(trace: &Trace, pilot: Rank) -> Result<Vec<Vec<u64>
         let what = format!("{} has no rank {}. Name one of its {}.", trace.path().display(), pilot.0, trace.size());
         return Err(AnalyzeError::Pieces { what });
     };
-    let symbols = Symbols::new(&survey.volumes.classes(), trace.procedures());
+    let symbols = Symbols::new(&survey.volumes.classes(), trace.procedures(), Order::Kept);
     let targets: Vec<u64> = (1..=events).collect();
     let Closed { cuts, end, .. } =
         with_feed(trace, 1, |feed| close(trace, &survey, feed, &symbols, pilot.index(), &targets, &stage))?;

@@ -39,7 +39,7 @@ pub use clock::ClockKind;
 pub use cuts_at::cuts_at_every_position;
 pub use error::AnalyzeError;
 pub use estimate::{Estimate, estimate};
-pub use model::{Analysis, Marker, Method, Phase, Piece, Verdict};
+pub use model::{Analysis, Marker, Method, Order, Phase, Piece, Verdict};
 pub use restarts::{Edge, Restart, estimate_restarts};
 pub use symbol::{SegmentHasher, Symbols};
 
@@ -91,25 +91,36 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
     }
     let mut volumes = surveys[0].volumes.clone();
     surveys.iter().skip(1).for_each(|s| volumes.merge(&s.volumes));
-    let symbols = Symbols::new(&volumes.classes(), first.procedures());
+    let symbols = |trace: &Trace, order| Symbols::new(&volumes.classes(), trace.procedures(), order);
     let (mut zones, mut difference, mut used) = (Vec::new(), None, 1);
     if let Some(second) = traces.get(1) {
         let stage = Stage::new(progress, start, of);
-        let theirs = Symbols::new(&volumes.classes(), second.procedures());
-        match stream::compare([first, second], [&symbols, &theirs], settings.threads, &stage)? {
+        let both = [first, second].map(|trace| symbols(trace, Order::Kept));
+        match stream::compare([first, second], [&both[0], &both[1]], settings.threads, &stage)? {
             Comparison::Same(found) => (zones, used) = (found, 2),
             Comparison::Different(words) => difference = Some(words),
         }
         start += items;
     }
-    let input = Input { traces: &traces[..used], surveys: &surveys, zones: &zones, symbols: &symbols, settings };
     let own = first.items();
     let stages = [start, start + own / 4, start + own].map(|at| Stage::new(progress, at, of));
-    let mut analysis = match settings.method {
-        Method::Marker => segments::analyze(&input, &stages)?,
-        Method::Pbb => pbb::analyze(&input, &stages[0])?,
+    let with = |order| {
+        let symbols = &symbols(first, order);
+        let input = Input { traces: &traces[..used], surveys: &surveys, zones: &zones, symbols, settings };
+        let mut analysis = match settings.method {
+            Method::Marker => segments::analyze(&input, &stages)?,
+            Method::Pbb => pbb::analyze(&input, &stages[0])?,
+        };
+        (analysis.order, analysis.volume_classes) = (order, volumes.classes());
+        Ok::<_, AnalyzeError>(analysis)
     };
-    analysis.volume_classes = volumes.classes();
+    let mut analysis = with(Order::Kept)?;
+    if settings.method == Method::Marker && !analysis.verdict.pays {
+        let free = with(Order::Free)?;
+        if free.verdict.pays {
+            analysis = free;
+        }
+    }
     if let Some(difference) = difference {
         analysis.verdict.pays = false;
         analysis.verdict.reason = format!(
@@ -164,6 +175,7 @@ pub(crate) fn report(
         base_runs_s: input.surveys.iter().map(longest).collect(),
         marker,
         volume_classes: Vec::new(),
+        order: Order::Kept,
         phases: summary.phases,
         explained_s: summary.explained_s,
         planned_s: summary.planned_s,

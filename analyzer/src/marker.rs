@@ -2,7 +2,8 @@
 //!
 //! Each occurrence of a marker ends a segment; segments with the same symbols are a class. The cost of a candidate is
 //! the time to be run on a target for an error of 1 %.
-use crate::candidates::{Candidate, patterns};
+use crate::Settings;
+use crate::candidates::{Candidate, patterns, sparser};
 use crate::error::AnalyzeError;
 use crate::matching::FastMap;
 use crate::parallel::{self, Stage};
@@ -15,8 +16,11 @@ pub const REPEATS: u64 = 4;
 const RESTART_S: f64 = 0.05;
 /// Warm-up before a measurement, in seconds.
 const WARM_S: f64 = 0.01;
-/// The error aimed at, as a share of the run.
-pub const AIM: f64 = 0.01;
+/// The errors aimed at, as shares of the run: the first with which measuring pays is taken, as on a machine whose times
+/// scatter much the least would ask for the whole run.
+pub const AIMS: [f64; 3] = [0.01, 0.03, 0.1];
+/// Measuring pays where it is at most this share of the run.
+pub const PAYS: f64 = 0.5;
 /// Time in classes too small to be measured that is tolerated, as a share of the run.
 const TOLERATED: f64 = 0.05;
 /// Candidates within this share of the run of the least cost are compared by their skew.
@@ -101,6 +105,7 @@ pub fn cost<'t>(
     rest: f64,
     span_s: f64,
     relevance: f64,
+    aim: f64,
 ) -> (f64, u64) {
     let repeating = |t: &&Times| t.count >= REPEATS;
     let relevant = |t: &&Times| repeating(t) && t.sum >= relevance * span_s;
@@ -109,7 +114,7 @@ pub fn cost<'t>(
     let all: f64 = classes.clone().filter(relevant).map(|t| t.count as f64 * t.local_sd()).sum();
     let (mut measured, mut samples) = (0.0, 0);
     for times in classes.filter(relevant) {
-        let needed = needed(times, all, AIM * span_s);
+        let needed = needed(times, all, aim * span_s);
         let warm = (WARM_S / times.mean()).max(1.0);
         measured += (needed as f64 + warm).min(times.count as f64) * times.mean() + RESTART_S;
         samples += needed;
@@ -125,6 +130,29 @@ struct Segmenter {
     dead: bool,
 }
 
+impl Segmenter {
+    /// Ends a segment.
+    fn end(&mut self, point: Point, exit_s: f64, every: u64) {
+        let Some((before, from_s)) = self.ends.replace((point, exit_s)) else {
+            self.first_s = exit_s;
+            return;
+        };
+        self.classes.entry(point.since(&before)).or_default().push(exit_s - from_s);
+        let (classes, segments) = (self.classes.len(), self.seen / every);
+        self.dead = classes > MOST_CLASSES || classes > MANY_CLASSES && classes as u64 * 4 > segments * 3;
+        if self.dead {
+            self.classes = FastMap::default();
+        }
+    }
+}
+
+/// The places of candidates by their hashes: those of one pattern differ in how often it counts.
+fn by_hash<'c>(candidates: impl Iterator<Item = &'c Candidate>) -> FastMap<u64, Vec<usize>> {
+    let mut index: FastMap<u64, Vec<usize>> = FastMap::default();
+    candidates.enumerate().for_each(|(at, candidate)| index.entry(candidate.hash).or_default().push(at));
+    index
+}
+
 /// A candidate with its cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Priced {
@@ -136,36 +164,67 @@ pub struct Priced {
     pub samples: u64,
 }
 
+/// Prices `candidates`, for the first error of [`AIMS`] with which measuring pays, which is returned beside. If none pays
+/// for the least, patterns that count only every n-th time are looked at, too; if none pays at all, prices are for the least.
+///
+/// # Errors
+/// None of its own.
+pub fn affordable(
+    pilot: &Pilot,
+    mut candidates: Vec<Candidate>,
+    span_s: f64,
+    settings: &Settings,
+    stage: &Stage<'_>,
+) -> Result<(f64, Vec<Priced>), AnalyzeError> {
+    let pays = |prices: &[Priced]| prices.first().is_some_and(|best| best.cost_s <= PAYS * span_s);
+    let price = |candidates: &[Candidate], aim| price(pilot, candidates, span_s, settings, aim, stage);
+    let mut prices = price(&candidates, AIMS[0])?;
+    if pays(&prices) {
+        return Ok((AIMS[0], prices));
+    }
+    candidates.extend(sparser(&candidates));
+    for aim in AIMS {
+        let next = price(&candidates, aim)?;
+        if pays(&next) {
+            return Ok((aim, next));
+        }
+        if aim == AIMS[0] {
+            prices = next;
+        }
+    }
+    Ok((AIMS[0], prices))
+}
+
 /// Prices all candidates, cheapest first.
 ///
 /// # Errors
 /// None of its own.
-pub fn price(
+fn price(
     pilot: &Pilot,
     candidates: &[Candidate],
     span_s: f64,
-    relevance: f64,
-    threads: usize,
+    settings: &Settings,
+    aim: f64,
     stage: &Stage<'_>,
 ) -> Result<Vec<Priced>, AnalyzeError> {
     let mut groups: Vec<&[Candidate]> = Vec::new();
     let mut sorted = candidates.to_vec();
-    sorted.sort_unstable_by_key(|c| (c.length, c.hash));
+    sorted.sort_unstable_by_key(|c| (c.length, c.hash, c.every));
     groups.extend(sorted.chunk_by(|a, b| a.length == b.length));
-    let priced = parallel::map(groups.len(), threads, stage, |task, _| {
-        Ok(price_length(pilot, groups[task], span_s, relevance))
+    let priced = parallel::map(groups.len(), settings.threads, stage, |task, _| {
+        Ok(price_length(pilot, groups[task], span_s, settings.relevance, aim))
     })?;
     let mut priced: Vec<Priced> = priced.into_iter().flatten().collect();
     priced.sort_by(|a, b| {
-        let key = |p: &Priced| (p.candidate.length, p.candidate.first, p.candidate.hash);
+        let key = |p: &Priced| (p.candidate.length, p.candidate.first, p.candidate.hash, p.candidate.every);
         a.cost_s.total_cmp(&b.cost_s).then_with(|| key(a).cmp(&key(b)))
     });
     Ok(priced)
 }
 
-fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance: f64) -> Vec<Priced> {
+fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance: f64, aim: f64) -> Vec<Priced> {
     let Some(length) = candidates.first().map(|c| c.length) else { return Vec::new() };
-    let index: FastMap<u64, usize> = candidates.iter().enumerate().map(|(i, c)| (c.hash, i)).collect();
+    let index = by_hash(candidates.iter());
     let mut segmenters: Vec<Segmenter> = candidates
         .iter()
         .map(|_| Segmenter { seen: 0, ends: None, classes: FastMap::default(), first_s: 0.0, dead: false })
@@ -173,28 +232,17 @@ fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance:
     let mut point = Point::default();
     let mut pushed = 0;
     patterns(pilot, length, |at, hash| {
-        let Some(&number) = index.get(&hash) else { return };
-        let segmenter = &mut segmenters[number];
-        segmenter.seen += 1;
-        if segmenter.dead || !(segmenter.seen - 1).is_multiple_of(candidates[number].every) {
-            return;
-        }
-        while pushed <= at {
-            point.push(pilot.symbol(pushed));
-            pushed += 1;
-        }
-        let exit_s = pilot.exit_s(at);
-        match segmenter.ends.replace((point, exit_s)) {
-            None => segmenter.first_s = exit_s,
-            Some((before, from_s)) => {
-                segmenter.classes.entry(point.since(&before)).or_default().push(exit_s - from_s);
-                let classes = segmenter.classes.len();
-                let segments = segmenter.seen / candidates[number].every;
-                segmenter.dead = classes > MOST_CLASSES || classes > MANY_CLASSES && classes as u64 * 4 > segments * 3;
-                if segmenter.dead {
-                    segmenter.classes = FastMap::default();
-                }
+        for &number in index.get(&hash).into_iter().flatten() {
+            let segmenter = &mut segmenters[number];
+            segmenter.seen += 1;
+            if segmenter.dead || !(segmenter.seen - 1).is_multiple_of(candidates[number].every) {
+                continue;
             }
+            while pushed <= at {
+                point.push(pilot.symbol(pushed));
+                pushed += 1;
+            }
+            segmenter.end(point, pilot.exit_s(at), candidates[number].every);
         }
     });
     let mut priced = Vec::new();
@@ -207,7 +255,7 @@ fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance:
         // In the order of their sums, so that rounding does not depend on the map.
         let mut classes: Vec<(&u64, &Times)> = segmenter.classes.iter().collect();
         classes.sort_unstable_by_key(|(hash, _)| **hash);
-        let (cost_s, samples) = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance);
+        let (cost_s, samples) = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance, aim);
         priced.push(Priced { candidate: *candidate, cost_s, samples });
     }
     priced
@@ -220,14 +268,18 @@ pub fn positions(pilot: &Pilot, finalists: &[Priced]) -> Vec<Vec<u64>> {
     lengths.sort_unstable();
     lengths.dedup();
     for length in lengths {
-        let of_length = finalists.iter().enumerate().filter(|(_, p)| p.candidate.length == length);
-        let mut index: FastMap<u64, (usize, u64)> = of_length.map(|(i, p)| (p.candidate.hash, (i, 0))).collect();
+        let index = by_hash(finalists.iter().map(|p| &p.candidate));
+        let mut seen = vec![0u64; finalists.len()];
         patterns(pilot, length, |at, hash| {
-            if let Some((number, seen)) = index.get_mut(&hash) {
-                if seen.is_multiple_of(finalists[*number].candidate.every) {
-                    found[*number].push(at as u64 + 1);
+            for &number in index.get(&hash).into_iter().flatten() {
+                let candidate = finalists[number].candidate;
+                if candidate.length != length {
+                    continue;
                 }
-                *seen += 1;
+                if seen[number].is_multiple_of(candidate.every) {
+                    found[number].push(at as u64 + 1);
+                }
+                seen[number] += 1;
             }
         });
     }

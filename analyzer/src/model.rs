@@ -13,6 +13,17 @@ pub enum Method {
     Marker,
 }
 
+/// Whether the order of messages tells phases apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// It does; but receives with nothing between them may complete in any order.
+    #[default]
+    Kept,
+    /// All messages between two collectives are a set: for programs that serve what comes first.
+    Free,
+}
+
 /// A recurring pattern of events of one rank; each occurrence ends a segment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Marker {
@@ -104,6 +115,9 @@ pub struct Analysis {
     pub marker: Option<Marker>,
     /// Upper bounds of the classes of volumes, ascending ([`crate::symbol`]).
     pub volume_classes: Vec<u64>,
+    /// Whether the order of messages tells phases apart.
+    #[serde(default)]
+    pub order: Order,
     /// The phases, by id.
     pub phases: Vec<Phase>,
     /// weight x time of the planned occurrences of relevant phases and one-offs, scaled to the run, in seconds.

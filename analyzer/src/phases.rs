@@ -1,5 +1,5 @@
 //! From segments to phases: numbers, weights, relevance, plan, coverage, verdict. Both methods end here.
-use crate::marker::{AIM, REPEATS, needed};
+use crate::marker::{AIMS, PAYS, REPEATS, needed};
 use crate::matching::FastMap;
 use crate::model::{Phase, Verdict};
 use crate::plan;
@@ -26,10 +26,10 @@ pub struct Class {
 }
 
 /// How the occurrences to be measured are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sampling {
-    /// As many as the error aimed at needs, spread over the run; one-offs whole.
-    Spread,
+    /// As many as the error aimed at needs (a share of the run), spread over it; one-offs whole.
+    Spread(f64),
     /// The first (seed 004).
     First,
 }
@@ -63,8 +63,11 @@ pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Samp
         if relevant && !class.times.is_empty() {
             planned = match sampling {
                 Sampling::First => vec![0],
-                Sampling::Spread if times.count < REPEATS => (0..times.count).collect(),
-                Sampling::Spread => plan::choose(&class.times, needed(times, all, AIM * run_s), 0.25 * AIM * run_s),
+                Sampling::Spread(_) if times.count < REPEATS => (0..times.count).collect(),
+                Sampling::Spread(aim) => {
+                    let aim_s = aim * run_s;
+                    plan::choose(&class.times, needed(times, all, aim_s), 0.25 * aim_s)
+                }
             };
             covered += times.sum;
             estimated += times.count as f64 * plan::mean(&class.times, &planned);
@@ -86,11 +89,11 @@ pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Samp
     }
     let explained_s = if covered > 0.0 { estimated * run_s / covered } else { 0.0 };
     let coverage = covered / run_s.max(1e-9);
-    let verdict = judge(&phases, coverage, planned_s / run_s.max(1e-9));
+    let verdict = judge(&phases, coverage, planned_s / run_s.max(1e-9), sampling);
     Summary { phases, explained_s, planned_s, coverage, residual_s: (run_s - covered).max(0.0), verdict }
 }
 
-fn judge(phases: &[Phase], coverage: f64, planned: f64) -> Verdict {
+fn judge(phases: &[Phase], coverage: f64, planned: f64, sampling: Sampling) -> Verdict {
     let repeating: Vec<&Phase> = phases.iter().filter(|p| p.relevant && p.weight >= REPEATS).collect();
     let share: f64 = repeating.iter().map(|p| p.share).sum();
     let percent = |x: f64| format!("{:.0} %", 100.0 * x);
@@ -103,13 +106,17 @@ fn judge(phases: &[Phase], coverage: f64, planned: f64) -> Verdict {
     } else if coverage < 0.5 {
         let covered = percent(coverage);
         (false, format!("the phases that repeat cover only {covered} of the run, so no signature pays here: {advice}"))
-    } else if planned > 0.5 {
+    } else if planned > PAYS {
         let planned = percent(planned);
         (false, format!("{planned} of the run would have to be measured, so no signature pays here: {advice}"))
     } else {
         let (count, share, planned) = (repeating.len(), percent(share), percent(planned));
         let phase = if count == 1 { "phase covers" } else { "phases cover" };
-        (true, format!("{count} repeating {phase} {share} of the run; measuring {planned} of it predicts it"))
+        let rough = match sampling {
+            Sampling::Spread(aim) if aim > AIMS[0] => format!(" to {}: its times scatter", percent(aim)),
+            _ => String::new(),
+        };
+        (true, format!("{count} repeating {phase} {share} of the run; measuring {planned} of it predicts it{rough}"))
     };
     Verdict { pays, reason, difference: None }
 }

@@ -6,13 +6,17 @@ use crate::parallel::Stage;
 use crate::source::{Feed, Item};
 use crate::stream::Zone;
 use crate::survey::Survey;
-use crate::symbol::{SetBuilder, Symbols};
+use crate::symbol::Symbols;
 use phasecast_trace::{EventKind, Rank, Trace};
 
 /// Different symbols that are told apart; what comes after counts as one and the same.
 const MOST_SYMBOLS: usize = 1 << 20;
 /// Different symbols that are remembered in words.
 const MOST_WORDS: usize = 1 << 14;
+/// Members of a set that are kept for its words.
+const MOST_MEMBERS: usize = 1 << 10;
+/// How a set of sends and receives begins in words.
+const MIXED: &str = "send+recv(";
 /// Marks a symbol after which no cut can lie.
 const BLOCKED: u32 = 1 << 31;
 
@@ -57,7 +61,7 @@ impl Pilot {
             words: Vec::new(),
         };
         let mut known: FastMap<u64, u32> = FastMap::default();
-        let mut set = SetBuilder::default();
+        let mut set = symbols.set();
         let mut members: Vec<Item> = Vec::new();
         let (mut events, mut before, mut zone) = (0, None::<Item>, 0);
         let mut push = |symbol: u64, members: &[Item], events: u64| {
@@ -84,9 +88,11 @@ impl Pilot {
         while let Some(item) = feed.peek(rank.index())? {
             feed.advance(rank.index());
             let symbol = symbols.item(&item);
-            if item.kind == EventKind::Recv {
+            if symbols.gathers(item.kind) {
+                // The last one and as many as words tell of are enough of a large set.
+                members.truncate(MOST_MEMBERS);
                 members.push(item);
-                if let Some(full) = set.receive(symbol) {
+                if let Some(full) = set.take(symbol) {
                     push(full, &members, events + 1);
                     members.clear();
                 }
@@ -145,7 +151,7 @@ impl Pilot {
     /// Whether the symbol at a position is a collective.
     pub fn is_collective(&self, at: usize) -> bool {
         let word = self.word(at);
-        !word.starts_with("send(") && !word.starts_with("recv(")
+        !["send(", "recv(", MIXED].iter().any(|message| word.starts_with(message))
     }
 
     /// A number that is the same for the same symbols.
@@ -157,20 +163,30 @@ impl Pilot {
 fn words(trace: &Trace, members: &[Item]) -> String {
     let Some(first) = members.first() else { return String::new() };
     match first.kind {
-        EventKind::Send => format!("send({})", first.peer),
         EventKind::Collective => {
             let name = trace.procedure(phasecast_trace::ProcId(first.proc));
             let name = name.trim_start_matches("MPI_").to_lowercase();
             if first.peer >= 0 { format!("{name}({})", first.peer) } else { name }
         }
-        EventKind::Recv => {
-            let mut sources: Vec<i32> = members.iter().map(|m| m.peer).collect();
-            sources.sort_unstable();
-            let mut shown: Vec<String> = sources.iter().take(4).map(ToString::to_string).collect();
-            if sources.len() > 4 {
-                shown.push(format!("{} more", sources.len() - 4));
-            }
-            format!("recv({})", shown.join(","))
+        _ if members.iter().any(|m| m.kind != first.kind) => {
+            let mut peers: Vec<i32> = members.iter().map(|m| m.peer).collect();
+            peers.sort_unstable();
+            peers.dedup();
+            format!("{MIXED}{})", list(&peers))
+        }
+        kind => {
+            let mut peers: Vec<i32> = members.iter().map(|m| m.peer).collect();
+            peers.sort_unstable();
+            format!("{}({})", if kind == EventKind::Send { "send" } else { "recv" }, list(&peers))
         }
     }
+}
+
+/// Ranks in words.
+fn list(peers: &[i32]) -> String {
+    let mut shown: Vec<String> = peers.iter().take(4).map(ToString::to_string).collect();
+    if peers.len() > 4 {
+        shown.push(format!("{} more", peers.len() - 4));
+    }
+    shown.join(",")
 }

@@ -14,7 +14,7 @@ use crate::survey::Survey;
 use crate::symbol::{Symbols, mix};
 use crate::words;
 use crate::{Settings, candidates};
-use phasecast_trace::{Nanos, PhaseId, Trace};
+use phasecast_trace::{EventKind, Nanos, PhaseId, Trace};
 
 /// Stands of ranks at cuts that may be kept: bounds the memory of the second pass.
 const MOST_STANDS: u64 = 3_000_000;
@@ -59,7 +59,7 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     })?;
     let room = MOST_STANDS / survey.spans.len().max(1) as u64;
     let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
-    let priced = marker::price(&pilot, &found, span_s, settings.relevance, settings.threads, &stages[1])?;
+    let (aim, priced) = marker::affordable(&pilot, found, span_s, settings, &stages[1])?;
     let finalists = marker::finalists(&pilot, &priced, span_s, room);
     let positions = marker::positions(&pilot, &finalists);
     let mut targets: Vec<u64> = positions.iter().flatten().copied().chain(1..=EARLY).collect();
@@ -99,7 +99,7 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     } else {
         closed.cuts.clear();
     }
-    assemble(input, &pilot, closed, marker, early.is_some())
+    assemble(input, &pilot, closed, marker, early.is_some(), aim)
 }
 
 /// The earliest cut, where what lies between it and the first cut of the marker is relevant: a set-up that can be
@@ -158,6 +158,7 @@ fn assemble(
     closed: Closed,
     marker: Option<Marker>,
     early: bool,
+    aim: f64,
 ) -> Result<Analysis, AnalyzeError> {
     let (survey, settings) = (&input.surveys[0], input.settings);
     let ranks = survey.spans.len();
@@ -220,7 +221,8 @@ fn assemble(
             let hash = after[r].point.since(&before[r].point);
             let zones = input.zones.get(r).map_or(&[][..], Vec::as_slice);
             let near = zones.partition_point(|z| z.end() <= before[r].events);
-            let mixed = zones.get(near).is_some_and(|z| z.start < after[r].events);
+            let mixed =
+                !input.symbols.gathers(EventKind::Send) && zones.get(near).is_some_and(|z| z.start < after[r].events);
             if first && !mixed && various != Some(number) {
                 class.hashes[r] = hash;
             } else if class.hashes[r] != hash || mixed {
@@ -241,7 +243,7 @@ fn assemble(
                 .collect()
         })
         .collect();
-    let summary = phases::summarise(classes, run_s, settings.relevance, Sampling::Spread);
+    let summary = phases::summarise(classes, run_s, settings.relevance, Sampling::Spread(aim));
     Ok(crate::report(input, Method::Marker, marker, summary, pieces, closed.unmatched))
 }
 

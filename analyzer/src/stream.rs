@@ -9,8 +9,8 @@ use phasecast_trace::{EventKind, ProcId, Rank, Trace};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-/// How far events may change places.
-const WINDOW: usize = 512;
+/// How far events may change places: programs that serve what comes first do so between one synchronisation and the next.
+const WINDOW: usize = 1 << 16;
 
 /// A stretch of a rank's stream in which the runs have the same events in another order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,17 @@
 //!
 //! The name of the completing call is no part of it (Testall here is Waitall there), nor are tag and communicator
 //! (ranks number communicators on their own). A collective's name is, without what tells a large count. Receives between two other events complete in any order, so they count
-//! as a set: the sum of their hashes.
+//! as a set: the sum of their hashes. Programs that take what comes first (`MPI_Waitany`, `MPI_Testsome`) send in the
+//! order in which they receive, and do neither twice in the same order: with [`Order::Free`] all messages between two
+//! collectives are one set.
+use crate::model::Order;
 use crate::source::Item;
 use crate::volume;
 use phasecast_trace::{Event, EventKind};
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A set of receives ends after so many, so that a rank which only receives has more than one symbol.
+/// A set of receives ends after so many.
 pub const SET_MAX: u32 = 64;
 /// The odd base of the polynomial by which symbols are chained, and its inverse modulo 2^64.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -39,17 +42,34 @@ pub struct Symbols {
     classes: Arc<[u64]>,
     /// For each procedure of the trace, a hash of its name.
     names: Arc<[u64]>,
+    order: Order,
 }
 
 impl Symbols {
     /// Symbols by these upper bounds of volume classes ([`crate::model::Analysis::volume_classes`]), of events whose
     /// [`Event::proc`] is an index into `procedures`.
-    pub fn new(volume_classes: &[u64], procedures: &[String]) -> Symbols {
+    pub fn new(volume_classes: &[u64], procedures: &[String], order: Order) -> Symbols {
         let hash = |name: &String| xxh3_64(name.strip_suffix("_c").unwrap_or(name).as_bytes());
-        Symbols { classes: volume_classes.into(), names: procedures.iter().map(hash).collect() }
+        Symbols { classes: volume_classes.into(), names: procedures.iter().map(hash).collect(), order }
     }
 
-    /// The symbol of an event; of a receive, its summand in the set it belongs to.
+    /// Whether events of a kind are members of sets.
+    #[inline]
+    pub fn gathers(&self, kind: EventKind) -> bool {
+        match self.order {
+            Order::Kept => kind == EventKind::Recv,
+            Order::Free => kind != EventKind::Collective,
+        }
+    }
+
+    /// An empty set. Where order counts, a set of [`SET_MAX`] receives is full, so that a rank which only receives has
+    /// more than one symbol.
+    pub fn set(&self) -> SetBuilder {
+        let room = if self.order == Order::Kept { SET_MAX } else { u32::MAX };
+        SetBuilder { sum: 0, members: 0, room }
+    }
+
+    /// The symbol of an event; of a member of a set, its summand.
     pub fn of(&self, event: &Event) -> u64 {
         self.hash(event.kind, event.peer, event.bytes, event.proc.0)
     }
@@ -71,7 +91,7 @@ impl Symbols {
     }
 }
 
-/// The symbol of a whole set of receives, from the sum of its members'.
+/// The symbol of a whole set, from the sum of its members'.
 #[inline]
 pub fn of_set(sum: u64) -> u64 {
     mix(sum.wrapping_add(0x5E75)).max(1)
@@ -110,37 +130,38 @@ impl Point {
     }
 }
 
-/// Turns events into symbols: gathers sets of receives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Turns events into symbols: gathers a set of messages ([`Symbols::set`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetBuilder {
     sum: u64,
-    receives: u32,
+    members: u32,
+    room: u32,
 }
 
 impl SetBuilder {
     /// Ends the set, if there is one, and returns its symbol.
     #[inline]
     pub fn close(&mut self) -> Option<u64> {
-        if self.receives == 0 {
+        if self.members == 0 {
             return None;
         }
         let symbol = of_set(self.sum);
-        *self = SetBuilder::default();
+        *self = SetBuilder { sum: 0, members: 0, ..*self };
         Some(symbol)
     }
 
-    /// Takes in a receive; returns the symbol of the set if it is full.
+    /// Takes in a member; returns the symbol of the set if it is full.
     #[inline]
-    pub fn receive(&mut self, symbol: u64) -> Option<u64> {
+    pub fn take(&mut self, symbol: u64) -> Option<u64> {
         self.sum = self.sum.wrapping_add(symbol);
-        self.receives += 1;
-        if self.receives == SET_MAX { self.close() } else { None }
+        self.members += 1;
+        if self.members == self.room { self.close() } else { None }
     }
 
     /// Whether a set is open.
     #[inline]
     pub fn open(&self) -> bool {
-        self.receives > 0
+        self.members > 0
     }
 }
 
@@ -155,14 +176,14 @@ pub struct SegmentHasher {
 impl SegmentHasher {
     /// An empty segment.
     pub fn new(symbols: &Symbols) -> SegmentHasher {
-        SegmentHasher { symbols: symbols.clone(), set: SetBuilder::default(), point: Point::default() }
+        SegmentHasher { symbols: symbols.clone(), set: symbols.set(), point: Point::default() }
     }
 
     /// Appends an event.
     pub fn push(&mut self, event: &Event) {
         let symbol = self.symbols.of(event);
-        if event.kind == EventKind::Recv {
-            if let Some(set) = self.set.receive(symbol) {
+        if self.symbols.gathers(event.kind) {
+            if let Some(set) = self.set.take(symbol) {
                 self.point.push(set);
             }
             return;
@@ -203,15 +224,21 @@ mod tests {
     }
 
     #[test]
-    fn receives_count_as_a_set() {
+    fn members_count_as_a_set() {
+        let [kept, free] = [Order::Kept, Order::Free].map(|order| Symbols::new(&[], &[], order));
         let hash = |order: [u64; 3]| {
-            let mut set = SetBuilder::default();
-            order.iter().for_each(|&s| assert_eq!(set.receive(mix(s)), None));
+            let mut set = kept.set();
+            order.iter().for_each(|&s| assert_eq!(set.take(mix(s)), None));
             set.close()
         };
         assert_eq!(hash([1, 2, 3]), hash([3, 1, 2]));
         assert_ne!(hash([1, 2, 3]), hash([1, 2, 2]));
-        let mut set = SetBuilder::default();
-        assert_eq!((1..=SET_MAX).filter(|&i| set.receive(u64::from(i)).is_some()).collect::<Vec<_>>(), [SET_MAX]);
+        let full = |symbols: &Symbols| {
+            let mut set = symbols.set();
+            (1..=2 * SET_MAX).filter(|&i| set.take(u64::from(i)).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(full(&kept), [SET_MAX, 2 * SET_MAX]);
+        assert!(full(&free).is_empty());
+        assert!(free.gathers(EventKind::Send) && !kept.gathers(EventKind::Send));
     }
 }

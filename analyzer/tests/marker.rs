@@ -1,6 +1,6 @@
 //! The marker method on made programs: what it finds, what it says where nothing repeats, and what it refuses.
 mod support;
-use phasecast_analyzer::{Analysis, AnalyzeError, Settings, analyze};
+use phasecast_analyzer::{Analysis, AnalyzeError, Order, Settings, analyze};
 use phasecast_trace::Trace;
 use support::{Act, Folder, Program};
 
@@ -78,7 +78,11 @@ fn the_hashes_of_a_phase_are_those_of_its_events() {
     let folder = Folder::new();
     let trace = stencil(4, 200, |step| 80_000 + noise(3, step)).write(&folder.path("a"), 500);
     let analysis = run(&[Trace::open(trace.path()).unwrap()]);
-    let symbols = phasecast_analyzer::Symbols::new(&analysis.volume_classes, trace.procedures());
+    the_hashes_are_those_of_the_events(&analysis, &trace);
+}
+
+fn the_hashes_are_those_of_the_events(analysis: &Analysis, trace: &Trace) {
+    let symbols = phasecast_analyzer::Symbols::new(&analysis.volume_classes, trace.procedures(), analysis.order);
     let mut checked = 0;
     for rank in trace.ranks() {
         let mut hasher = phasecast_analyzer::SegmentHasher::new(&symbols);
@@ -90,9 +94,10 @@ fn the_hashes_of_a_phase_are_those_of_its_events() {
                 events += 1;
                 while pieces.get(at).is_some_and(|p| p.end == events) {
                     let phase = &analysis.phases[pieces[at].phase.index()];
-                    assert_eq!(hasher.finish(), phase.hashes[rank.index()], "rank {rank} piece {at}");
+                    let hash = hasher.finish();
+                    assert!([0, hash].contains(&phase.hashes[rank.index()]), "rank {rank} piece {at}");
+                    checked += usize::from(phase.hashes[rank.index()] != 0);
                     at += 1;
-                    checked += 1;
                 }
             })
             .unwrap();
@@ -158,6 +163,68 @@ fn receives_that_change_places_are_tolerated() {
     }
     let analysis = run(&[a.write(&folder.path("a"), 500), b.write(&folder.path("b"), 500)]);
     assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+}
+
+#[test]
+fn messages_that_are_served_as_they_come_make_no_difference() {
+    let folder = Folder::new();
+    // Each rank sends to both others and receives from them, in an order that is another in every step and run.
+    let program = |seed: u64| {
+        let mut program = Program::new(3);
+        for step in 0..300u64 {
+            program.all(|rank| Act::Work(40_000 + noise(seed, step * 3 + u64::from(rank))));
+            for rank in 0..3u32 {
+                let [a, b] = [1, 2].map(|by| (rank + by) % 3);
+                let mut acts: Vec<Act> = [(a, 1), (a, 2), (a, 3), (b, 1), (b, 2), (b, 3)]
+                    .map(|(peer, tag)| (Act::Isend { to: peer, tag, bytes: 80 }, (peer, tag)))
+                    .into_iter()
+                    .flat_map(|(send, (peer, tag))| [send, Act::Recv(vec![(peer, tag, 80, false)])])
+                    .collect();
+                // Sends first, so that nobody waits for ever; then they change places with receives that are not needed.
+                acts.sort_by_key(|act| matches!(act, Act::Recv(_)));
+                let (sends, receives) = acts.split_at_mut(6);
+                sends.rotate_left(noise(seed + 1, step * 3 + u64::from(rank)) as usize % 6);
+                receives.rotate_left(noise(seed + 2, step * 3 + u64::from(rank)) as usize % 6);
+                acts.into_iter().for_each(|act| program.act(rank, act));
+            }
+            program.all(|_| Act::Collective { comm: 0, root: -1, bytes: 8 });
+        }
+        program
+    };
+    let traces = [1, 50].map(|seed| program(seed).write(&folder.path(&seed.to_string()), 500));
+    let analysis = run(&traces);
+    assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+    assert_eq!(analysis.order, Order::Free);
+    let phases: Vec<_> = analysis.phases.iter().filter(|p| p.relevant).collect();
+    assert!(phases.iter().any(|p| p.weight > 50 && p.structure.contains("send+recv(1,2) allreduce")), "{phases:#?}");
+    the_hashes_are_those_of_the_events(&analysis, &traces[0]);
+}
+
+#[test]
+fn steps_are_found_among_exchanges_that_all_look_alike() {
+    let folder = Folder::new();
+    let mut program = Program::new(2);
+    for step in 0..200u64 {
+        for exchange in 0..6 {
+            program.all(|rank| Act::Work(if exchange == 2 { 3_000_000 } else { 1000 } + noise(u64::from(rank), step)));
+            program.all(|rank| Act::Isend { to: 1 - rank, tag: 1, bytes: 800 });
+            program.all(|rank| Act::Recv(vec![(1 - rank, 1, 800, false)]));
+        }
+    }
+    let analysis = run(&[program.write(&folder.path("a"), 500)]);
+    assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+    let marker = analysis.marker.unwrap();
+    assert_eq!(marker.every % 6, 0, "{marker:?}");
+    assert!(analysis.planned_s < 0.2 * analysis.run_time_s, "{}", analysis.planned_s);
+}
+
+#[test]
+fn what_scatters_is_measured_less_well_rather_than_not_at_all() {
+    let folder = Folder::new();
+    let trace = stencil(2, 2000, |step| if noise(3, step) < 150 { 4_000_000 } else { 100_000 });
+    let analysis = run(&[trace.write(&folder.path("a"), 500)]);
+    assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+    assert!(analysis.verdict.reason.contains("its times scatter"), "{}", analysis.verdict.reason);
 }
 
 #[test]

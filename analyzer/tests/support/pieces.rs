@@ -39,6 +39,7 @@ pub fn analysis(ranks: &[Vec<(u32, u64)>], again: Option<f64>) -> Analysis {
         base_runs_s: vec![1.0],
         marker: None,
         volume_classes: vec![],
+        order: Default::default(),
         unmatched_sends: 0,
         unmatched_receives: 0,
         phases: (0..phases).map(phase).collect(),

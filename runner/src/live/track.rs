@@ -51,7 +51,7 @@ impl<'a> Tracker<'a> {
             piece_start: 0,
             boundary: started,
             started,
-            hasher: SegmentHasher::new(&Symbols::new(&analysis.volume_classes, procedures)),
+            hasher: SegmentHasher::new(&Symbols::new(&analysis.volume_classes, procedures, analysis.order)),
             strange: 0,
             divergence: None,
             base_total: pieces.iter().map(|p| p.time.0).sum(),

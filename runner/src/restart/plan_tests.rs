@@ -42,6 +42,7 @@ fn analysis(pieces: &[(u32, u64, u64)]) -> Analysis {
         base_runs_s: vec![run_time_s; 2],
         marker: None,
         volume_classes: vec![],
+        order: Default::default(),
         phases: (0..phases).map(phase).collect(),
         explained_s: 0.0,
         planned_s: 0.0,
