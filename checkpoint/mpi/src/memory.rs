@@ -3,7 +3,7 @@
 use crate::forward::{arguments, forward_args, forward_with};
 use crate::session::{Call, Session, session};
 use crate::words::read_handle;
-use phasecast_abi::Kind;
+use phasecast_abi::{Domain, Kind};
 use phasecast_process::space;
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +146,8 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
     let s = session();
     let shape = &s.shapes[call.index];
     let args = arguments(call, 4);
+    // The value of this one is the address that the program gave, or none.
+    let address = s.values.above("MPI_WIN_BASE") == Some(args[1] as u32 as usize);
     drop(s);
     // SAFETY: the caller's.
     let result = unsafe { forward_with(call.index, shape, &args, |_| {}) };
@@ -154,11 +156,12 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
     unsafe {
         let found = result as i32 == 0 && *(args[3] as *const i32) != 0;
         let value = args[2] as *mut usize;
-        if !found || s.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
+        if !found || address || s.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
             return result;
         }
+        let object = args[..2].try_into().expect("an object and a key");
         if let Some((_, copy)) = s.memory.copies.iter().find(|(from, _)| from == &*value) {
-            *(*copy as *mut u64) = s.attribute_up(args[1], (*value as *const u64).read_unaligned());
+            *(*copy as *mut u64) = s.attribute_up(object, (*value as *const u64).read_unaligned());
             *value = *copy;
             return result;
         }
@@ -170,7 +173,7 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
             },
         };
         let copy = (page + used) as *mut u64;
-        copy.write(s.attribute_up(args[1], (*value as *const u64).read_unaligned()));
+        copy.write(s.attribute_up(object, (*value as *const u64).read_unaligned()));
         let from = std::mem::replace(&mut *value, copy as usize);
         s.memory.copies.push((from, copy as usize));
         s.memory.values = Some((page, used + 8));
@@ -179,12 +182,22 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
 }
 
 impl Session {
-    /// The value of a predefined attribute in the program's form.
-    fn attribute_up(&self, key: usize, value: u64) -> u64 {
+    /// The value of a predefined attribute in the program's form; of an object and its key.
+    fn attribute_up(&self, [object, key]: [usize; 2], value: u64) -> u64 {
         let named = |name| self.values.above(name) == Some(key as u32 as usize);
         let number = value as u32 as i32;
+        let up = |domain| self.values.up(domain, number.into(), self.library) as i32;
         let above = if named("MPI_HOST") || named("MPI_IO") {
-            self.values.up(phasecast_abi::Domain::Rank, number.into(), self.library) as i32
+            up(Domain::Rank)
+        } else if named("MPI_WIN_CREATE_FLAVOR") {
+            // Windows with memory are made on memory of ours: to the library, the program has made it.
+            let bytes = crate::words::handle_bytes(self.values.upper, Kind::Window);
+            let window = if bytes == 4 { object as u32 as usize } else { object };
+            let allocated = self.memory.windows.iter().any(|(handle, _)| *handle == window);
+            let flavor = allocated.then(|| self.values.above("MPI_WIN_FLAVOR_ALLOCATE")).flatten();
+            flavor.map_or_else(|| up(Domain::WindowFlavor), |flavor| flavor as i32)
+        } else if named("MPI_WIN_MODEL") {
+            up(Domain::WindowModel)
         } else if named("MPI_LASTUSEDCODE") && !(self.values.same() && self.errors.is_empty()) {
             let last = if self.values.same() { number } else { 0 };
             last.max(self.values.above("MPI_ERR_LASTCODE").unwrap_or(0) as i32).max(self.errors.last())
