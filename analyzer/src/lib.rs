@@ -46,7 +46,6 @@ pub use symbol::{SegmentHasher, Symbols};
 use parallel::{Progress, Stage};
 use phasecast_trace::{Rank, Trace};
 use segments::Input;
-use stream::Comparison;
 
 /// How to analyse.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +74,7 @@ impl Default for Settings {
 ///
 /// # Errors
 /// If a trace is damaged or not complete, or if the traces are not of the same program with as many ranks. Streams
-/// that differ are no error: the verdict says where, and the first run is analysed alone.
+/// that differ are no error: the verdict says where. What comes before may do; else the first run is analysed alone.
 pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) -> Result<Analysis, AnalyzeError> {
     let Some(first) = traces.first() else { return Err(AnalyzeError::Nothing) };
     for other in &traces[1..] {
@@ -92,21 +91,20 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
     let mut volumes = surveys[0].volumes.clone();
     surveys.iter().skip(1).for_each(|s| volumes.merge(&s.volumes));
     let symbols = |trace: &Trace, order| Symbols::new(&volumes.classes(), trace.procedures(), order);
-    let (mut zones, mut difference, mut used) = (Vec::new(), None, 1);
+    let (mut zones, mut difference) = (Vec::new(), None);
     if let Some(second) = traces.get(1) {
         let stage = Stage::new(progress, start, of);
         let both = [first, second].map(|trace| symbols(trace, Order::Kept));
-        match stream::compare([first, second], [&both[0], &both[1]], settings.threads, &stage)? {
-            Comparison::Same(found) => (zones, used) = (found, 2),
-            Comparison::Different(words) => difference = Some(words),
-        }
+        let found = stream::compare([first, second], [&both[0], &both[1]], settings.threads, &stage)?;
+        (zones, difference) = (found.zones, found.difference);
         start += items;
     }
     let own = first.items();
     let stages = [start, start + own / 4, start + own].map(|at| Stage::new(progress, at, of));
-    let with = |order| {
+    let with = |order, used: usize| {
         let symbols = &symbols(first, order);
-        let input = Input { traces: &traces[..used], surveys: &surveys, zones: &zones, symbols, settings };
+        let zones = if used > 1 { &zones[..] } else { &[] };
+        let input = Input { traces: &traces[..used], surveys: &surveys, zones, symbols, settings };
         let mut analysis = match settings.method {
             Method::Marker => segments::analyze(&input, &stages)?,
             Method::Pbb => pbb::analyze(&input, &stages[0])?,
@@ -114,20 +112,30 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
         (analysis.order, analysis.volume_classes) = (order, volumes.classes());
         Ok::<_, AnalyzeError>(analysis)
     };
-    let mut analysis = with(Order::Kept)?;
-    if settings.method == Method::Marker && !analysis.verdict.pays {
-        let free = with(Order::Free)?;
+    let by_marker = settings.method == Method::Marker;
+    let used = if by_marker || difference.is_none() { traces.len().min(2) } else { 1 };
+    let mut analysis = with(Order::Kept, used)?;
+    if by_marker && !analysis.verdict.pays {
+        let free = with(Order::Free, used)?;
         if free.verdict.pays {
             analysis = free;
         }
     }
     if let Some(difference) = difference {
-        analysis.verdict.pays = false;
-        analysis.verdict.reason = format!(
-            "the program does not do the same in every run ({difference}), so that cuts cannot be carried from one run \
-             to another: run it in full, or make its communication the same from run to run (fixed seeds, no wall-clock \
-             decisions)"
-        );
+        if by_marker && analysis.verdict.pays {
+            let last = format!("; what comes last is not the same in every run ({difference}): it is as in the first");
+            analysis.verdict.reason.push_str(&last);
+        } else {
+            if used > 1 {
+                analysis = with(Order::Kept, 1)?;
+            }
+            analysis.verdict.pays = false;
+            analysis.verdict.reason = format!(
+                "the program does not do the same in every run ({difference}), so that cuts cannot be carried from one \
+                 run to another: run it in full, or make its communication the same from run to run (fixed seeds, no \
+                 wall-clock decisions)"
+            );
+        }
         analysis.verdict.difference = Some(difference);
     }
     progress(of, of);

@@ -92,6 +92,13 @@ pub struct Verdict {
     pub difference: Option<String>,
 }
 
+impl Verdict {
+    /// Whether base runs differ so early that no cut can be carried from one to another.
+    pub fn refuses(&self) -> bool {
+        self.difference.is_some() && !self.pays
+    }
+}
+
 /// The analysis of one base run (or two).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {

@@ -28,7 +28,7 @@ pub struct Input<'a> {
     pub traces: &'a [Trace],
     /// The first pass over each.
     pub surveys: &'a [Survey],
-    /// Where the first two runs have their events in another order, for each rank.
+    /// Where the first two runs have their events in another order, or other events, for each rank.
     pub zones: &'a [Vec<Zone>],
     /// The symbols.
     pub symbols: &'a Symbols,
@@ -221,8 +221,9 @@ fn assemble(
             let hash = after[r].point.since(&before[r].point);
             let zones = input.zones.get(r).map_or(&[][..], Vec::as_slice);
             let near = zones.partition_point(|z| z.end() <= before[r].events);
+            let order_counts = !input.symbols.gathers(EventKind::Send);
             let mixed =
-                !input.symbols.gathers(EventKind::Send) && zones.get(near).is_some_and(|z| z.start < after[r].events);
+                zones.get(near).is_some_and(|z| z.start < after[r].events && (order_counts || z.end() == u64::MAX));
             if first && !mixed && various != Some(number) {
                 class.hashes[r] = hash;
             } else if class.hashes[r] != hash || mixed {

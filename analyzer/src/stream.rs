@@ -1,6 +1,6 @@
 //! The stream of completed communications is the coordinate in which cuts are carried from run to run. It serves only
-//! if it is the same in every run: here two base runs are compared. A few events that change places are tolerated (no
-//! cut may lie among them); anything else is named and refused.
+//! if it is the same in every run: here two base runs are compared. No cut may lie among events that change places, nor
+//! after the first that is another one, which is named: a program that runs for a given time is cut before that.
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
 use crate::source::{Item, Items};
@@ -34,11 +34,11 @@ impl Zone {
 }
 
 /// What a comparison of two runs found.
-pub enum Comparison {
-    /// The same streams, but for these zones of each rank.
-    Same(Vec<Vec<Zone>>),
-    /// The first event that differs, in words.
-    Different(String),
+pub struct Comparison {
+    /// For each rank, where no cut may lie: where events change places, and from the first that differs on.
+    pub zones: Vec<Vec<Zone>>,
+    /// The first event that differs, in words; none if the streams are the same.
+    pub difference: Option<String>,
 }
 
 /// Compares the streams of all ranks of two runs, each with the symbols of its own procedures.
@@ -60,14 +60,17 @@ pub fn compare(
             let [a, b] = &mut sides;
             let (at, pair) = (a.taken, (a.peek(0)?, b.peek(0)?));
             match pair {
-                (None, None) => return Ok(Ok(zones)),
+                (None, None) => return Ok((zones, None)),
                 (Some(x), Some(y)) if a.symbols.item(&x) == b.symbols.item(&y) => {
                     a.take();
                     b.take();
                 }
                 _ => match reordered(&mut sides)? {
                     Some(zone) => zones.push(zone),
-                    None => return Ok(Err((at, difference(first, second, rank, at, pair)))),
+                    None => {
+                        zones.push(Zone { start: at, length: u64::MAX - at });
+                        return Ok((zones, Some((at, difference(first, second, rank, at, pair)))));
+                    }
                 },
             }
             if sides[0].taken - told >= 1 << 16 {
@@ -76,11 +79,9 @@ pub fn compare(
             }
         }
     })?;
-    let worst = ranks.iter().filter_map(|r| r.as_ref().err()).min_by_key(|(at, _)| *at);
-    Ok(match worst {
-        Some((_, words)) => Comparison::Different(words.clone()),
-        None => Comparison::Same(ranks.into_iter().map(|r| r.unwrap_or_default()).collect()),
-    })
+    let first = ranks.iter().filter_map(|(_, other)| other.as_ref()).min_by_key(|(at, _)| *at);
+    let difference = first.map(|(_, words)| words.clone());
+    Ok(Comparison { zones: ranks.into_iter().map(|(zones, _)| zones).collect(), difference })
 }
 
 struct Side<'a> {

@@ -140,15 +140,26 @@ fn streams_that_differ_are_named() {
     let folder = Folder::new();
     let a = stencil(2, 100, |_| 50_000);
     let mut b = a.clone();
-    let at = b.acts[1].iter().rposition(|act| matches!(act, Act::Isend { .. })).unwrap();
+    let at = b.acts[1].iter().position(|act| matches!(act, Act::Isend { tag: 2, .. })).unwrap();
     b.acts[1][at] = Act::Isend { to: 0, tag: 2, bytes: 99_999 };
-    let receive = b.acts[0].iter().rposition(|act| matches!(act, Act::Recv(_))).unwrap();
+    let receive = b.acts[0].iter().position(|act| matches!(act, Act::Recv(_))).unwrap();
     b.acts[0][receive] = Act::Recv(vec![(1, 1, 800, false), (1, 2, 99_999, false)]);
     let (a, b) = (a.write(&folder.path("a"), 500), b.write(&folder.path("b"), 500));
     let analysis = run(&[a, b]);
     assert!(!analysis.verdict.pays);
     let difference = analysis.verdict.difference.unwrap();
     assert!(difference.contains("99999 bytes"), "{difference}");
+}
+
+#[test]
+fn a_program_that_runs_for_a_given_time_is_cut_while_its_runs_are_alike() {
+    let folder = Folder::new();
+    let time = |step| 100_000 + noise(1, step);
+    let traces = [500, 520].map(|steps| stencil(2, steps, time).write(&folder.path(&steps.to_string()), 500));
+    let analysis = run(&traces);
+    assert!(analysis.verdict.pays && analysis.verdict.difference.is_some(), "{}", analysis.verdict.reason);
+    assert!(analysis.verdict.reason.contains("what comes last"), "{}", analysis.verdict.reason);
+    assert!(analysis.pieces[0].len() > 95, "{}", analysis.pieces[0].len());
 }
 
 #[test]

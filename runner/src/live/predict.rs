@@ -84,7 +84,7 @@ pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result
 /// Whether enough of the run is phases that come again, the same in every run, for a part of it to stand for the rest.
 /// (That measuring *pays* is a stronger word: it means a small part suffices for 1 %. Here the user has named the part.)
 fn repeats(analysis: &Analysis) -> bool {
-    if analysis.verdict.difference.is_some() {
+    if analysis.verdict.refuses() {
         return false;
     }
     let repeating = analysis.phases.iter().filter(|phase| !phase.one_off && phase.relevant);

@@ -228,7 +228,7 @@ pub fn plan(analysis: &Analysis, profile: &Profile, most: Option<usize>, restart
 /// Why a plan does not pay, in words; none if it does. The verdict of the analysis is about measuring to 1 % within one
 /// run; restarts can be repeated, so what counts here is whether there is something that stands for the run at all.
 pub fn objection(analysis: &Analysis, profile: &Profile, windows: &[Window]) -> Option<String> {
-    if analysis.verdict.difference.is_some() {
+    if analysis.verdict.refuses() {
         return Some(analysis.verdict.reason.clone());
     }
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
