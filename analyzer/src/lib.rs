@@ -90,44 +90,34 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
     }
     let mut volumes = surveys[0].volumes.clone();
     surveys.iter().skip(1).for_each(|s| volumes.merge(&s.volumes));
-    let symbols = |trace: &Trace, order| Symbols::new(&volumes.classes(), trace.procedures(), order);
+    let symbols = |trace: &Trace| Symbols::new(&volumes.classes(), trace.procedures(), Order::Kept);
     let (mut zones, mut difference) = (Vec::new(), None);
     if let Some(second) = traces.get(1) {
         let stage = Stage::new(progress, start, of);
-        let both = [first, second].map(|trace| symbols(trace, Order::Kept));
+        let both = [first, second].map(symbols);
         let found = stream::compare([first, second], [&both[0], &both[1]], settings.threads, &stage)?;
         (zones, difference) = (found.zones, found.difference);
         start += items;
     }
     let own = first.items();
     let stages = [start, start + own / 4, start + own].map(|at| Stage::new(progress, at, of));
-    let with = |order, used: usize| {
-        let symbols = &symbols(first, order);
-        let zones = if used > 1 { &zones[..] } else { &[] };
-        let input = Input { traces: &traces[..used], surveys: &surveys, zones, symbols, settings };
-        let mut analysis = match settings.method {
-            Method::Marker => segments::analyze(&input, &stages)?,
-            Method::Pbb => pbb::analyze(&input, &stages[0])?,
-        };
-        (analysis.order, analysis.volume_classes) = (order, volumes.classes());
-        Ok::<_, AnalyzeError>(analysis)
-    };
     let by_marker = settings.method == Method::Marker;
+    let with = |used: usize| {
+        let zones = if used > 1 { &zones[..] } else { &[] };
+        let symbols = &symbols(first);
+        let input = Input { traces: &traces[..used], surveys: &surveys, zones, symbols, settings };
+        let analysis = if by_marker { segments::analyze(&input, &stages) } else { pbb::analyze(&input, &stages[0]) };
+        analysis.map(|analysis| Analysis { volume_classes: volumes.classes(), ..analysis })
+    };
     let used = if by_marker || difference.is_none() { traces.len().min(2) } else { 1 };
-    let mut analysis = with(Order::Kept, used)?;
-    if by_marker && !analysis.verdict.pays {
-        let free = with(Order::Free, used)?;
-        if free.verdict.pays {
-            analysis = free;
-        }
-    }
+    let mut analysis = with(used)?;
     if let Some(difference) = difference {
         if by_marker && analysis.verdict.pays {
             let last = format!("; what comes last is not the same in every run ({difference}): it is as in the first");
             analysis.verdict.reason.push_str(&last);
         } else {
             if used > 1 {
-                analysis = with(Order::Kept, 1)?;
+                analysis = with(1)?;
             }
             analysis.verdict.pays = false;
             analysis.verdict.reason = format!(

@@ -164,6 +164,11 @@ pub struct Priced {
     pub samples: u64,
 }
 
+/// Whether the cheapest of these pays.
+pub fn pays(prices: &[Priced], span_s: f64) -> bool {
+    prices.first().is_some_and(|best| best.cost_s <= PAYS * span_s)
+}
+
 /// Prices `candidates`, for the first error of [`AIMS`] with which measuring pays, which is returned beside. If none pays
 /// for the least, patterns that count only every n-th time are looked at, too; if none pays at all, prices are for the least.
 ///
@@ -176,16 +181,15 @@ pub fn affordable(
     settings: &Settings,
     stage: &Stage<'_>,
 ) -> Result<(f64, Vec<Priced>), AnalyzeError> {
-    let pays = |prices: &[Priced]| prices.first().is_some_and(|best| best.cost_s <= PAYS * span_s);
     let price = |candidates: &[Candidate], aim| price(pilot, candidates, span_s, settings, aim, stage);
     let mut prices = price(&candidates, AIMS[0])?;
-    if pays(&prices) {
+    if pays(&prices, span_s) {
         return Ok((AIMS[0], prices));
     }
     candidates.extend(sparser(&candidates));
     for aim in AIMS {
         let next = price(&candidates, aim)?;
-        if pays(&next) {
+        if pays(&next, span_s) {
             return Ok((aim, next));
         }
         if aim == AIMS[0] {

@@ -4,7 +4,7 @@ use crate::error::AnalyzeError;
 use crate::levels;
 use crate::marker::{self, Priced};
 use crate::matching::FastMap;
-use crate::model::{Analysis, Marker, Method, Piece};
+use crate::model::{Analysis, Marker, Method, Order, Piece};
 use crate::parallel::Stage;
 use crate::phases::{self, Class, Sampling};
 use crate::pilot::Pilot;
@@ -45,21 +45,62 @@ impl Input<'_> {
     }
 }
 
-/// Cuts a run into segments by the best marker and makes phases of them.
+/// Cuts a run into segments by the best marker and makes phases of them. Where that does not pay, the order of messages
+/// is left out, if that helps.
 ///
 /// # Errors
 /// If a file is damaged.
 pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
+    let analysis = cut(input, Markers::look(input, stages)?, stages)?;
+    if analysis.verdict.pays {
+        return Ok(analysis);
+    }
+    let input = Input { symbols: &input.symbols.free(), ..*input };
+    let markers = Markers::look(&input, stages)?;
+    if !markers.pay() {
+        return Ok(analysis);
+    }
+    let free = Analysis { order: Order::Free, ..cut(&input, markers, stages)? };
+    Ok(if free.verdict.pays { free } else { analysis })
+}
+
+/// Markers on the stream of the pilot.
+struct Markers {
+    pilot: Pilot,
+    span_s: f64,
+    /// Cuts that may be looked at.
+    room: u64,
+    /// The error aimed at, as a share of the run.
+    aim: f64,
+    /// The markers, the cheapest first.
+    priced: Vec<Priced>,
+}
+
+impl Markers {
+    fn look(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Markers, AnalyzeError> {
+        let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
+        let rank = Pilot::choose(survey);
+        let span_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
+        let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
+        let pilot = with_feed(trace, settings.threads, |feed| {
+            Pilot::read(trace, survey, feed, rank, input.symbols, zones, &stages[0])
+        })?;
+        let room = MOST_STANDS / survey.spans.len().max(1) as u64;
+        let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
+        let (aim, priced) = marker::affordable(&pilot, found, span_s, settings, &stages[1])?;
+        Ok(Markers { pilot, span_s, room, aim, priced })
+    }
+
+    /// Whether one of them pays.
+    fn pay(&self) -> bool {
+        marker::pays(&self.priced, self.span_s)
+    }
+}
+
+fn cut(input: &Input<'_>, markers: Markers, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
+    let Markers { pilot, span_s, room, aim, priced } = markers;
     let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
-    let rank = Pilot::choose(survey);
-    let span_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
-    let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
-    let pilot = with_feed(trace, settings.threads, |feed| {
-        Pilot::read(trace, survey, feed, rank, input.symbols, zones, &stages[0])
-    })?;
-    let room = MOST_STANDS / survey.spans.len().max(1) as u64;
-    let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
-    let (aim, priced) = marker::affordable(&pilot, found, span_s, settings, &stages[1])?;
+    let rank = pilot.rank;
     let finalists = marker::finalists(&pilot, &priced, span_s, room);
     let positions = marker::positions(&pilot, &finalists);
     let mut targets: Vec<u64> = positions.iter().flatten().copied().chain(1..=EARLY).collect();

@@ -53,6 +53,11 @@ impl Symbols {
         Symbols { classes: volume_classes.into(), names: procedures.iter().map(hash).collect(), order }
     }
 
+    /// The same with [`Order::Free`].
+    pub fn free(&self) -> Symbols {
+        Symbols { order: Order::Free, ..self.clone() }
+    }
+
     /// Whether events of a kind are members of sets.
     #[inline]
     pub fn gathers(&self, kind: EventKind) -> bool {

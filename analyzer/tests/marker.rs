@@ -183,7 +183,7 @@ fn messages_that_are_served_as_they_come_make_no_difference() {
     let program = |seed: u64| {
         let mut program = Program::new(3);
         for step in 0..300u64 {
-            program.all(|rank| Act::Work(40_000 + noise(seed, step * 3 + u64::from(rank))));
+            program.all(|rank| Act::Work(4_000_000 + noise(seed, step * 3 + u64::from(rank))));
             for rank in 0..3u32 {
                 let [a, b] = [1, 2].map(|by| (rank + by) % 3);
                 let mut acts: Vec<Act> = [(a, 1), (a, 2), (a, 3), (b, 1), (b, 2), (b, 3)]

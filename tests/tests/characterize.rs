@@ -94,7 +94,13 @@ fn two_hosts_have_a_link_within_and_one_between() {
     let mut command = Command::new(phasecast());
     command.args(["characterize", "--quick", "--json", "-n", "4", "-o", "two.toml", "--launcher", &launcher]);
     let before = hosts.sent(1);
-    let measured = json(&run(&mut hosts.on(0, as_root(command.current_dir(place.path())))).succeeded());
+    as_root(command.current_dir(place.path()));
+    // Where other work comes between, characterize refuses: that is no fault of the link.
+    let attempt = |_| {
+        let outcome = run(&mut hosts.on(0, &command));
+        (!outcome.stderr.contains("disturbs this machine")).then(|| json(&outcome.succeeded()))
+    };
+    let measured = (0..3).find_map(attempt).expect("the machine is quiet for a few seconds");
     assert_eq!(measured["identity"]["hosts"].as_array().map(Vec::len), Some(2), "{}", measured["identity"]);
     let links = measured["links"].as_array().cloned().unwrap_or_default();
     let places: Vec<&Value> = links.iter().map(|link| &link["place"]).collect();
