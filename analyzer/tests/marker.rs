@@ -186,17 +186,16 @@ fn messages_that_are_served_as_they_come_make_no_difference() {
             program.all(|rank| Act::Work(4_000_000 + noise(seed, step * 3 + u64::from(rank))));
             for rank in 0..3u32 {
                 let [a, b] = [1, 2].map(|by| (rank + by) % 3);
-                let mut acts: Vec<Act> = [(a, 1), (a, 2), (a, 3), (b, 1), (b, 2), (b, 3)]
-                    .map(|(peer, tag)| (Act::Isend { to: peer, tag, bytes: 80 }, (peer, tag)))
-                    .into_iter()
-                    .flat_map(|(send, (peer, tag))| [send, Act::Recv(vec![(peer, tag, 80, false)])])
-                    .collect();
-                // Sends first, so that nobody waits for ever; then they change places with receives that are not needed.
-                acts.sort_by_key(|act| matches!(act, Act::Recv(_)));
-                let (sends, receives) = acts.split_at_mut(6);
-                sends.rotate_left(noise(seed + 1, step * 3 + u64::from(rank)) as usize % 6);
-                receives.rotate_left(noise(seed + 2, step * 3 + u64::from(rank)) as usize % 6);
-                acts.into_iter().for_each(|act| program.act(rank, act));
+                let messages = [(a, 1), (a, 2), (a, 3), (b, 1), (b, 2), (b, 3)];
+                // Sends first, so that nobody waits for ever.
+                let mut acts: Vec<(bool, u64, Act)> = Vec::new();
+                for (at, (peer, tag)) in (0u64..).zip(messages) {
+                    let place = |more: u64| noise(seed + more, (step * 3 + u64::from(rank)) * 6 + at);
+                    acts.push((false, place(1), Act::Isend { to: peer, tag, bytes: 80 << tag }));
+                    acts.push((true, place(2), Act::Recv(vec![(peer, tag, 80 << tag, false)])));
+                }
+                acts.sort_by_key(|(receives, place, _)| (*receives, *place));
+                acts.into_iter().for_each(|(.., act)| program.act(rank, act));
             }
             program.all(|_| Act::Collective { comm: 0, root: -1, bytes: 8 });
         }
