@@ -19,6 +19,8 @@ const WARM_S: f64 = 0.01;
 /// The errors aimed at, as shares of the run: the first with which measuring pays is taken, as on a machine whose times
 /// scatter much the least would ask for the whole run.
 pub const AIMS: [f64; 3] = [0.01, 0.03, 0.1];
+/// Patterns that count only every n-th time must cost at most this share of what others do: shorter segments are better.
+const WORTH: f64 = 0.7;
 /// Measuring pays where it is at most this share of the run.
 pub const PAYS: f64 = 0.5;
 /// Time in classes too small to be measured that is tolerated, as a share of the run.
@@ -186,14 +188,18 @@ pub fn affordable(
     if pays(&prices, span_s) {
         return Ok((AIMS[0], prices));
     }
-    candidates.extend(sparser(&candidates));
-    for aim in AIMS {
-        let next = price(&candidates, aim)?;
-        if pays(&next, span_s) {
-            return Ok((aim, next));
-        }
-        if aim == AIMS[0] {
-            prices = next;
+    let more = [&candidates[..], &sparser(&candidates)].concat();
+    let with_more = price(&more, AIMS[0])?;
+    let least = |prices: &[Priced]| prices.first().map_or(f64::INFINITY, |best| best.cost_s);
+    if least(&with_more) <= WORTH * least(&prices) {
+        (candidates, prices) = (more, with_more);
+    }
+    if !pays(&prices, span_s) {
+        for &aim in &AIMS[1..] {
+            let wider = price(&candidates, aim)?;
+            if pays(&wider, span_s) {
+                return Ok((aim, wider));
+            }
         }
     }
     Ok((AIMS[0], prices))
