@@ -92,6 +92,9 @@ pub fn run(args: &SignArgs) -> Result<()> {
     let traces: Vec<Trace> = runs.into_iter().map(|r| r.trace).collect();
     let analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
     bar.finish();
+    if analysis.verdict.pays && analysis.verdict.difference.is_some() {
+        note(&analysis.verdict.reason);
+    }
     if analysis.pieces.iter().any(Vec::is_empty) {
         bail!("the run is too long for the method pbb to keep what a prediction follows. Use --method marker.");
     }
