@@ -73,16 +73,7 @@ impl Closer<'_, '_> {
         self.last[rank] = item.last;
         let symbol = self.symbols.item(&item);
         let (own, peer) = (rank as u32, item.peer as u32);
-        if self.symbols.gathers(item.kind) {
-            if let Some(set) = self.sets[rank].take(symbol) {
-                stand.point.push(set);
-            }
-        } else {
-            if let Some(set) = self.sets[rank].close() {
-                stand.point.push(set);
-            }
-            stand.point.push(symbol);
-        }
+        self.sets[rank].append(&mut stand.point, symbol, self.symbols.gathers(item.kind));
         match item.kind {
             EventKind::Recv => {
                 let channel = Channel { source: peer, destination: own, comm: item.comm, tag: item.tag };

@@ -1,7 +1,7 @@
 //! The choice of a marker: what each candidate costs to measure, and which is the quietest of the cheapest.
 //!
 //! Each occurrence of a marker ends a segment; segments with the same symbols are a class. The cost of a candidate is
-//! the time to be run on a target for an error of 1 %.
+//! the time to be run on a target for an error of 1 %, or of the first of [`AIMS`] with which measuring pays.
 use crate::Settings;
 use crate::candidates::{Candidate, patterns, sparser};
 use crate::error::AnalyzeError;
@@ -178,34 +178,28 @@ pub fn pays(prices: &[Priced], span_s: f64) -> bool {
 /// None of its own.
 pub fn affordable(
     pilot: &Pilot,
-    mut candidates: Vec<Candidate>,
+    candidates: &[Candidate],
     span_s: f64,
     settings: &Settings,
     stage: &Stage<'_>,
 ) -> Result<(f64, Vec<Priced>), AnalyzeError> {
-    let price = |candidates: &[Candidate], aim| price(pilot, candidates, span_s, settings, aim, stage);
-    let mut prices = price(&candidates, AIMS[0])?;
-    if pays(&prices, span_s) {
-        return Ok((AIMS[0], prices));
-    }
-    let more = [&candidates[..], &sparser(&candidates)].concat();
-    let with_more = price(&more, AIMS[0])?;
-    let least = |prices: &[Priced]| prices.first().map_or(f64::INFINITY, |best| best.cost_s);
-    if least(&with_more) <= WORTH * least(&prices) {
-        (candidates, prices) = (more, with_more);
-    }
-    if !pays(&prices, span_s) {
-        for &aim in &AIMS[1..] {
-            let wider = price(&candidates, aim)?;
-            if pays(&wider, span_s) {
-                return Ok((aim, wider));
+    let price = |candidates: &[Candidate]| price(pilot, candidates, span_s, settings, stage);
+    let mut prices = price(candidates)?;
+    if !pays(&prices[0], span_s) {
+        let more = price(&sparser(candidates))?;
+        let least = |prices: &[Priced]| prices.first().map_or(f64::INFINITY, |best| best.cost_s);
+        if least(&more[0]) <= WORTH * least(&prices[0]) {
+            for (prices, more) in prices.iter_mut().zip(more) {
+                prices.extend(more);
+                cheapest_first(prices);
             }
         }
     }
-    Ok((AIMS[0], prices))
+    let chosen = prices.iter().position(|prices| pays(prices, span_s)).unwrap_or(0);
+    Ok((AIMS[chosen], prices.swap_remove(chosen)))
 }
 
-/// Prices all candidates, cheapest first.
+/// Prices all candidates in one pass: for each of [`AIMS`], the cheapest first.
 ///
 /// # Errors
 /// None of its own.
@@ -214,25 +208,31 @@ fn price(
     candidates: &[Candidate],
     span_s: f64,
     settings: &Settings,
-    aim: f64,
     stage: &Stage<'_>,
-) -> Result<Vec<Priced>, AnalyzeError> {
+) -> Result<Vec<Vec<Priced>>, AnalyzeError> {
     let mut groups: Vec<&[Candidate]> = Vec::new();
     let mut sorted = candidates.to_vec();
     sorted.sort_unstable_by_key(|c| (c.length, c.hash, c.every));
     groups.extend(sorted.chunk_by(|a, b| a.length == b.length));
     let priced = parallel::map(groups.len(), settings.threads, stage, |task, _| {
-        Ok(price_length(pilot, groups[task], span_s, settings.relevance, aim))
+        Ok(price_length(pilot, groups[task], span_s, settings.relevance))
     })?;
-    let mut priced: Vec<Priced> = priced.into_iter().flatten().collect();
-    priced.sort_by(|a, b| {
+    let for_aim = |aim: usize| {
+        let mut prices: Vec<Priced> = priced.iter().flatten().map(|prices| prices[aim]).collect();
+        cheapest_first(&mut prices);
+        prices
+    };
+    Ok((0..AIMS.len()).map(for_aim).collect())
+}
+
+fn cheapest_first(prices: &mut [Priced]) {
+    prices.sort_by(|a, b| {
         let key = |p: &Priced| (p.candidate.length, p.candidate.first, p.candidate.hash, p.candidate.every);
         a.cost_s.total_cmp(&b.cost_s).then_with(|| key(a).cmp(&key(b)))
     });
-    Ok(priced)
 }
 
-fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance: f64, aim: f64) -> Vec<Priced> {
+fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance: f64) -> Vec<[Priced; AIMS.len()]> {
     let Some(length) = candidates.first().map(|c| c.length) else { return Vec::new() };
     let index = by_hash(candidates.iter());
     let mut segmenters: Vec<Segmenter> = candidates
@@ -265,8 +265,10 @@ fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance:
         // In the order of their sums, so that rounding does not depend on the map.
         let mut classes: Vec<(&u64, &Times)> = segmenter.classes.iter().collect();
         classes.sort_unstable_by_key(|(hash, _)| **hash);
-        let (cost_s, samples) = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance, aim);
-        priced.push(Priced { candidate: *candidate, cost_s, samples });
+        priced.push(AIMS.map(|aim| {
+            let (cost_s, samples) = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance, aim);
+            Priced { candidate: *candidate, cost_s, samples }
+        }));
     }
     priced
 }

@@ -87,7 +87,7 @@ impl Markers {
         })?;
         let room = MOST_STANDS / survey.spans.len().max(1) as u64;
         let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
-        let (aim, priced) = marker::affordable(&pilot, found, span_s, settings, &stages[1])?;
+        let (aim, priced) = marker::affordable(&pilot, &found, span_s, settings, &stages[1])?;
         Ok(Markers { pilot, span_s, room, aim, priced })
     }
 

@@ -163,6 +163,16 @@ impl SetBuilder {
         if self.members == self.room { self.close() } else { None }
     }
 
+    /// Appends an event to a stream: a member to the set, anything else behind it.
+    #[inline]
+    pub fn append(&mut self, point: &mut Point, symbol: u64, member: bool) {
+        let set = if member { self.take(symbol) } else { self.close() };
+        set.into_iter().for_each(|set| point.push(set));
+        if !member {
+            point.push(symbol);
+        }
+    }
+
     /// Whether a set is open.
     #[inline]
     pub fn open(&self) -> bool {
@@ -186,17 +196,8 @@ impl SegmentHasher {
 
     /// Appends an event.
     pub fn push(&mut self, event: &Event) {
-        let symbol = self.symbols.of(event);
-        if self.symbols.gathers(event.kind) {
-            if let Some(set) = self.set.take(symbol) {
-                self.point.push(set);
-            }
-            return;
-        }
-        if let Some(set) = self.set.close() {
-            self.point.push(set);
-        }
-        self.point.push(symbol);
+        let member = self.symbols.gathers(event.kind);
+        self.set.append(&mut self.point, self.symbols.of(event), member);
     }
 
     /// The hash of the events so far, as in [`crate::model::Phase::hashes`]; the hasher is empty again afterwards.
