@@ -58,6 +58,8 @@ pub struct Settings {
     pub relevance: f64,
     /// The logical clock (`--method pbb`).
     pub clock: ClockKind,
+    /// Whether the program goes by what comes first, so that the same work is with one rank here and another there.
+    pub first_come: bool,
     /// Threads; the result does not depend on them.
     pub threads: usize,
 }
@@ -65,7 +67,14 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Settings { method: Method::Marker, similarity: 0.05, relevance: 0.01, clock: ClockKind::Pas2p, threads }
+        Settings {
+            method: Method::Marker,
+            similarity: 0.05,
+            relevance: 0.01,
+            clock: ClockKind::Pas2p,
+            first_come: false,
+            threads,
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub enum Order {
     Kept,
     /// All messages between two collectives are a set: for programs that serve what comes first.
     Free,
+    /// As [`Order::Kept`], but with whom messages are exchanged does not count: for programs that go by what comes first.
+    Anyone,
 }
 
 /// A recurring pattern of events of one rank; each occurrence ends a segment.

@@ -7,6 +7,7 @@ use crate::source::{Feed, Item};
 use crate::stream::Zone;
 use crate::survey::Survey;
 use crate::symbol::Symbols;
+use phasecast_trace::model::PEER_ANY;
 use phasecast_trace::{EventKind, Rank, Trace};
 
 /// Different symbols that are told apart; what comes after counts as one and the same.
@@ -85,8 +86,11 @@ impl Pilot {
             pilot.ids.push(if blocked { id | BLOCKED } else { id });
             pilot.exits.push(((last.exit.saturating_sub(span.0)) / pilot.unit).min(u64::from(u32::MAX)) as u32);
         };
-        while let Some(item) = feed.peek(rank.index())? {
+        while let Some(mut item) = feed.peek(rank.index())? {
             feed.advance(rank.index());
+            if item.kind != EventKind::Collective {
+                item.peer = symbols.peer(item.peer);
+            }
             let symbol = symbols.item(&item);
             if symbols.gathers(item.kind) {
                 // The last one and as many as words tell of are enough of a large set.
@@ -184,6 +188,9 @@ fn words(trace: &Trace, members: &[Item]) -> String {
 
 /// Ranks in words.
 fn list(peers: &[i32]) -> String {
+    if peers.iter().all(|&peer| peer == PEER_ANY) {
+        return if peers.len() > 1 { format!("any {}", peers.len()) } else { "any".into() };
+    }
     let mut shown: Vec<String> = peers.iter().take(4).map(ToString::to_string).collect();
     if peers.len() > 4 {
         shown.push(format!("{} more", peers.len() - 4));

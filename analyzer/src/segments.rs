@@ -46,7 +46,7 @@ impl Input<'_> {
 }
 
 /// Cuts a run into segments by the best marker and makes phases of them. Where that does not pay, the order of messages
-/// is left out, if that helps.
+/// is left out, if that helps; where the program goes by what comes first, before that with whom they are exchanged.
 ///
 /// # Errors
 /// If a file is damaged.
@@ -55,13 +55,18 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     if analysis.verdict.pays {
         return Ok(analysis);
     }
-    let input = Input { symbols: &input.symbols.free(), ..*input };
-    let markers = Markers::look(&input, stages)?;
-    if !markers.pay() {
-        return Ok(analysis);
+    let orders: &[Order] = if input.settings.first_come { &[Order::Anyone, Order::Free] } else { &[Order::Free] };
+    for &order in orders {
+        let input = Input { symbols: &input.symbols.ordered(order), ..*input };
+        let markers = Markers::look(&input, stages)?;
+        if markers.pay() {
+            let analysis = Analysis { order, ..cut(&input, markers, stages)? };
+            if analysis.verdict.pays {
+                return Ok(analysis);
+            }
+        }
     }
-    let free = Analysis { order: Order::Free, ..cut(&input, markers, stages)? };
-    Ok(if free.verdict.pays { free } else { analysis })
+    Ok(analysis)
 }
 
 /// Markers on the stream of the pilot.

@@ -4,10 +4,11 @@
 //! (ranks number communicators on their own). A collective's name is, without what tells a large count. Receives between two other events complete in any order, so they count
 //! as a set: the sum of their hashes. Programs that take what comes first (`MPI_Waitany`, `MPI_Testsome`) send in the
 //! order in which they receive, and do neither twice in the same order: with [`Order::Free`] all messages between two
-//! collectives are one set.
+//! collectives are one set. With [`Order::Anyone`] order counts, but not with whom messages are exchanged.
 use crate::model::Order;
 use crate::source::Item;
 use crate::volume;
+use phasecast_trace::model::PEER_ANY;
 use phasecast_trace::{Event, EventKind};
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
@@ -53,16 +54,16 @@ impl Symbols {
         Symbols { classes: volume_classes.into(), names: procedures.iter().map(hash).collect(), order }
     }
 
-    /// The same with [`Order::Free`].
-    pub fn free(&self) -> Symbols {
-        Symbols { order: Order::Free, ..self.clone() }
+    /// The same with another order.
+    pub fn ordered(&self, order: Order) -> Symbols {
+        Symbols { order, ..self.clone() }
     }
 
     /// Whether events of a kind are members of sets.
     #[inline]
     pub fn gathers(&self, kind: EventKind) -> bool {
         match self.order {
-            Order::Kept => kind == EventKind::Recv,
+            Order::Kept | Order::Anyone => kind == EventKind::Recv,
             Order::Free => kind != EventKind::Collective,
         }
     }
@@ -70,7 +71,7 @@ impl Symbols {
     /// An empty set. Where order counts, a set of [`SET_MAX`] receives is full, so that a rank which only receives has
     /// more than one symbol.
     pub fn set(&self) -> SetBuilder {
-        let room = if self.order == Order::Kept { SET_MAX } else { u32::MAX };
+        let room = if self.order == Order::Free { u32::MAX } else { SET_MAX };
         SetBuilder { sum: 0, members: 0, room }
     }
 
@@ -85,12 +86,18 @@ impl Symbols {
         self.hash(item.kind, item.peer, item.bytes, item.proc)
     }
 
+    /// The partner of a message as far as it counts.
+    #[inline]
+    pub fn peer(&self, peer: i32) -> i32 {
+        if self.order == Order::Anyone { PEER_ANY } else { peer }
+    }
+
     #[inline]
     fn hash(&self, kind: EventKind, peer: i32, bytes: u64, proc: u16) -> u64 {
         let class = volume::class(&self.classes, bytes);
-        let name = match kind {
-            EventKind::Collective => self.names.get(proc as usize).copied().unwrap_or(0),
-            EventKind::Send | EventKind::Recv => 0,
+        let (name, peer) = match kind {
+            EventKind::Collective => (self.names.get(proc as usize).copied().unwrap_or(0), peer),
+            EventKind::Send | EventKind::Recv => (0, self.peer(peer)),
         };
         mix((u64::from(peer as u32) << 2 | kind as u64).wrapping_add(mix(class.wrapping_add(1))) ^ name).max(1)
     }
@@ -227,6 +234,24 @@ mod tests {
         let mut other = Point::default();
         [mix(2), mix(1), mix(3)].iter().for_each(|&s| other.push(s));
         assert_ne!(other.since(&Point::default()), alone.since(&Point::default()));
+    }
+
+    #[test]
+    fn partners_count_or_do_not() {
+        let hashes = |order| {
+            let symbols = Symbols::new(&[], &[], order);
+            [
+                (EventKind::Recv, 1),
+                (EventKind::Recv, 2),
+                (EventKind::Send, 1),
+                (EventKind::Collective, 1),
+                (EventKind::Collective, 2),
+            ]
+            .map(|(kind, peer)| symbols.hash(kind, peer, 8, 0))
+        };
+        let [kept, anyone] = [Order::Kept, Order::Anyone].map(hashes);
+        assert!(kept[0] != kept[1] && anyone[0] == anyone[1], "who sends");
+        assert!(anyone[0] != anyone[2] && anyone[3] != anyone[4], "a receive is no send, and a root is a root");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! positions that its job names.
 use crate::job::Job;
 use crate::replaying::{Replay, replay};
-use crate::saving::{Checkpoint, checkpoint};
+use crate::saving::{Checkpoint, Plan, checkpoint};
 use anyhow::{Context, Result};
 use phasecast_mpi::{Hooks, session};
 use phasecast_process::gate::Frame;
@@ -57,7 +57,9 @@ fn carry_out(job: Job, facade: &Path) -> Result<i32> {
     let started = Instant::now();
     phasecast_process::prepare()?;
     match job {
-        Job::Checkpoint { program, cuts, images, cpu } => checkpoint(program, cuts, images, cpu, facade),
+        Job::Checkpoint { program, cuts, recorded, images, cpu } => {
+            checkpoint(program, Plan { cuts, recorded, images }, cpu, facade)
+        }
         Job::Replay { images, steps, out } => replay(&images, steps, out, started),
     }
 }

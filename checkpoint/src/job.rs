@@ -1,4 +1,5 @@
 //! What the runner asks of the hosts, one for each rank, and what they report: JSON files in a folder that all ranks reach.
+use phasecast_mpi::Taken;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub enum Job {
         program: Program,
         /// The cuts, ascending on every rank.
         cuts: Vec<Cut>,
+        /// For each rank, what it is to take where it would take whatever comes first; empty if it may.
+        recorded: Vec<Vec<Taken>>,
         /// An existing folder for the images and the reports.
         images: PathBuf,
         /// The processor that the program is held to: `x86-64-v2`, `x86-64-v3`; none for this one.

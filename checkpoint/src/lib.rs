@@ -10,3 +10,5 @@ mod replaying;
 pub mod restore;
 mod restore_huge;
 mod saving;
+
+pub use phasecast_mpi::Taken;

@@ -4,30 +4,33 @@ use crate::host::{FIRST_FILES, Work, hooks, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
 use anyhow::{Result, anyhow, bail};
 use phasecast_image::{State, Store};
-use phasecast_mpi::{Library, session};
+use phasecast_mpi::{Library, Taken, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{Cpu, Start, fence, files, signals, space, threads};
 use phasecast_trace::codec;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// Where a program is to be saved.
+pub(crate) struct Plan {
+    /// The cuts.
+    pub cuts: Vec<Cut>,
+    /// What each rank is to take where it would take whatever comes first; empty if it may.
+    pub recorded: Vec<Vec<Taken>>,
+    /// The folder for images and reports.
+    pub images: PathBuf,
+}
+
 /// A program that is to be saved.
 pub(crate) struct Checkpoint {
-    cuts: Vec<Cut>,
-    images: PathBuf,
+    plan: Plan,
     program: String,
     store: Option<Store>,
     reports: Vec<CutReport>,
 }
 
 /// Runs the program of a job; it ends the process.
-pub(crate) fn checkpoint(
-    program: Program,
-    cuts: Vec<Cut>,
-    images: PathBuf,
-    cpu: Option<String>,
-    facade: &Path,
-) -> Result<i32> {
+pub(crate) fn checkpoint(program: Program, plan: Plan, cpu: Option<String>, facade: &Path) -> Result<i32> {
     // A preloaded library that is missing is passed over with a warning, and the program would run as it is.
     if !facade.is_file() {
         bail!(
@@ -40,8 +43,7 @@ pub(crate) fn checkpoint(
     let cpu: Cpu = cpu.map_or(Ok(Cpu::Native), |name| name.parse()).map_err(|error| anyhow!("{error}"))?;
     let library = phasecast_mpi::prepare(library, hooks());
     *work() = Work::Checkpoint(Checkpoint {
-        cuts,
-        images,
+        plan,
         program: program.path.display().to_string(),
         store: None,
         reports: Vec::new(),
@@ -67,11 +69,14 @@ fn rank_of(cut: &Cut, rank: i32) -> u64 {
 
 impl Checkpoint {
     fn next(&self) -> Option<Cut> {
-        self.cuts.get(self.reports.len()).cloned()
+        self.plan.cuts.get(self.reports.len()).cloned()
     }
 
     pub(crate) fn reached(&mut self, events: u64, frame: *mut Frame, result: usize) {
         let rank = session().place.0;
+        if let Some(taken) = self.plan.recorded.get_mut(rank as usize).filter(|taken| !taken.is_empty()) {
+            session().recorded = std::mem::take(taken).into();
+        }
         while let Some(cut) = self.next() {
             let at = rank_of(&cut, rank);
             if at > events {
@@ -144,7 +149,7 @@ impl Checkpoint {
         put("space", codec::to_bytes(&space));
         put("result", codec::to_bytes(&(result as u64)));
         if self.store.is_none() {
-            self.store = Some(Store::create(&self.images, rank)?);
+            self.store = Some(Store::create(&self.plan.images, rank)?);
         }
         let Some(store) = &mut self.store else { bail!("no page store") };
         let stats = dump::memory(store, &mut state)?;
@@ -171,7 +176,7 @@ impl Checkpoint {
             cuts: self.reports.clone(),
         };
         drop(s);
-        write_report(&self.images, rank, &report);
+        write_report(&self.plan.images, rank, &report);
     }
 }
 

@@ -126,7 +126,8 @@ impl Split {
     pub fn run(&self, command: &Command, cuts: &[Cut]) -> (Outcome, Vec<CheckpointReport>, PathBuf) {
         let images = self.next();
         let program = Program { path: command.program.clone(), args: command.args.clone() };
-        let job = Job::Checkpoint { program, cuts: cuts.to_vec(), images: images.clone(), cpu: None };
+        let job =
+            Job::Checkpoint { program, cuts: cuts.to_vec(), recorded: Vec::new(), images: images.clone(), cpu: None };
         let outcome = self.host(command.mpi, command.ranks, &job);
         let reports = reports(&images, command.ranks);
         (outcome, reports, images)

@@ -33,17 +33,17 @@ pub fn venv(name: &str) -> PathBuf {
     root().join(".phasecast/venvs").join(name)
 }
 
-/// The `phasecast` command: what the environment variable `PHASECAST` names (`cargo xtask test` does), else the release
-/// build, which is brought up to date first.
+/// The `phasecast` command: what the environment variable `PHASECAST` names (`cargo xtask test` does), else the one of this
+/// profile, which is brought up to date first.
 pub fn phasecast() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("PHASECAST") {
         Some(given) => root().join(given),
         None => {
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            let build = Command::new(cargo).args(["build", "--release", "--quiet"]).current_dir(root()).status();
-            assert!(build.is_ok_and(|status| status.success()), "cargo build --release failed");
-            target().join("release/phasecast")
+            let build = Command::new(cargo).args(["build", "--quiet"]).current_dir(root()).status();
+            assert!(build.is_ok_and(|status| status.success()), "cargo build failed");
+            target().join("debug/phasecast")
         }
     })
 }

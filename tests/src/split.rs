@@ -149,6 +149,7 @@ impl<'a> Base<'a> {
         let job = Job::Checkpoint {
             program: JobProgram { path: PathBuf::from(&words[0]), args: words[1..].to_vec() },
             cuts: cuts.clone(),
+            recorded: Vec::new(),
             images: images.clone(),
             cpu: None,
         };

@@ -46,6 +46,23 @@ fn images_of_one_mpi_are_restarted_under_both() {
     }
 }
 
+/// A master serves whichever worker is free, and prints a number that tells in which order they were: the run that saves
+/// images, and restarts, keep to the order of the first base run.
+#[test]
+fn what_comes_first_is_taken_as_in_the_first_run() {
+    let place = Place::alone();
+    let program = place.program(Mpi::OpenMpi, "master.c");
+    let mut command = place.phasecast(&["sign", "-n", "3", "-o", "app.phc", "--no-verify", "--"]);
+    let signed = run(command.arg(program).arg("4000")).succeeded();
+    assert!(signed.stderr.contains("goes by what comes first"), "{}", signed.stderr);
+    let orders: Vec<&str> = signed.stdout.lines().filter(|line| line.starts_with("sum ")).collect();
+    assert!(orders.len() >= 3 && orders[0] != orders[1], "base runs, then those that save: {orders:?}");
+    assert!(orders[2..].iter().all(|order| *order == orders[0]), "{orders:?}");
+    let prediction = json(&run(&mut place.predict(LAUNCHERS[0], &[])).succeeded());
+    assert!(prediction["restarts"].as_u64() > Some(0) && prediction["coverage"].as_f64() > Some(0.5), "{prediction}");
+    place.assert_clean(&["app.phc"]);
+}
+
 #[test]
 fn a_program_in_which_nothing_repeats_gets_a_plain_answer() {
     let place = Place::alone();

@@ -8,7 +8,7 @@ Format, lints, builds and every test
 
 Usage: cargo xtask test
 
-Does the set-up first. The end-to-end tests run the release build of phasecast on the programs of examples/ under
+Does the set-up first. The end-to-end tests run phasecast, with checks for overflow, on the programs of examples/ under
 every MPI that the set-up brings.";
 
 /// Runs all checks, and stops at the first that fails.
@@ -18,8 +18,8 @@ pub fn run(args: &[String]) -> Done {
     shell::step(shell::cargo().args(["fmt", "--all", "--check"]))?;
     shell::step(shell::cargo().args(["fmt", "--check", "--manifest-path", "examples/rust/Cargo.toml"]))?;
     shell::step(shell::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    shell::step(shell::cargo().args(["build", "--release"]))?;
+    shell::step(shell::cargo().arg("build"))?;
     let mut tests = shell::cargo();
-    shell::mpi_environment(&mut tests).env("PHASECAST", shell::target().join("release/phasecast"));
+    shell::mpi_environment(&mut tests).env("PHASECAST", shell::target().join("debug/phasecast"));
     shell::step(tests.args(["test", "--workspace", "--no-fail-fast"]))
 }

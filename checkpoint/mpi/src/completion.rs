@@ -55,30 +55,38 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     let size = lower.layout().status.size;
     let statuses = scratch.take(if places.which == Which::Any { 1 } else { count } * size);
     let null = s.library.request_null;
-    let mut done = 0;
     for i in 0..count {
         // SAFETY: the caller's: so many requests stand there; the arrays of ours are as long.
         unsafe {
             let handle = read_handle(args[places.requests] + i * above, above);
             let number = s.objects.decode(Kind::Request, handle);
             numbers.add(i).write(number.unwrap_or(u32::MAX));
-            let mut below = null;
-            if let Some(number) = number {
-                if s.requests.done > 0 && s.is_done(number) {
-                    done += 1;
-                } else {
-                    below = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);
-                }
-            }
-            write_handle(handles + i * under, under, below);
         }
     }
     // SAFETY: filled in above.
-    let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
+    let numbers = unsafe { std::slice::from_raw_parts_mut(numbers, count) };
+    let chosen = match places.which {
+        Which::Any | Which::Some if !s.recorded.is_empty() => s.choose_recorded(numbers),
+        _ => None,
+    };
+    let mut done = 0;
+    for (i, &number) in numbers.iter().enumerate() {
+        let mut below = null;
+        if number != u32::MAX {
+            if s.requests.done > 0 && s.is_done(number) {
+                done += 1;
+            } else {
+                below = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);
+            }
+        }
+        // SAFETY: the array of ours is as long.
+        unsafe { write_handle(handles + i * under, under, below) };
+    }
     let mut out = Outcome { args, places, above, numbers, handles };
     if done > 0 && out.places.which != Which::All {
         // SAFETY: the caller's.
         let (comm, error) = unsafe { out.take_done(&mut s) };
+        s.chosen_is_taken(chosen);
         drop(s);
         return crate::hand_out::raise(comm, error);
     }
@@ -90,7 +98,9 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     let result = unsafe { invoke(shape.function, &below[..shape.lanes.len()]) };
     let mut s = session();
     // SAFETY: the library has filled in what it says.
-    unsafe { out.after(&mut s, result, statuses, size) }
+    let result = unsafe { out.after(&mut s, result, statuses, size) };
+    s.chosen_is_taken(chosen);
+    result
 }
 
 impl Session {

@@ -16,12 +16,25 @@ use phasecast_abi::{Class, Kind};
 pub unsafe fn probe(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
-    let args = arguments(call, shape.lanes.len());
+    let mut args = arguments(call, shape.lanes.len());
     let places = shape.point;
     let Class::Probe { matched, .. } = shape.procedure.class else { return 1 };
-    let (source, tag) = (args[places.source.unwrap_or(0)] as i32, args[places.tag.unwrap_or(1)] as i32);
+    let from = places.source.unwrap_or(0);
     let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
     let flag = shape.procedure.param_index(Kind::Flag);
+    let recorded = !s.recorded.is_empty() && s.any_source(args[from]);
+    if recorded {
+        match (s.recorded_probe(comm, args[from]), flag) {
+            (Some(source), _) => args[from] = source,
+            (None, Some(flag)) => {
+                // SAFETY: the caller's: the flag of a test.
+                unsafe { *(args[flag] as *mut i32) = 0 };
+                return 0;
+            }
+            (None, None) => {}
+        }
+    }
+    let (source, tag) = (args[from] as i32, args[places.tag.unwrap_or(1)] as i32);
     let message = shape.procedure.param_index(Kind::Message);
     let null = s.proc_null(source as usize);
     if !null && !s.drained.is_empty() {
@@ -29,6 +42,9 @@ pub unsafe fn probe(call: &mut Call) -> usize {
         let found =
             if matched { s.drained.take(abi, comm, source, tag) } else { s.drained.look(abi, comm, source, tag) };
         if let Some(found) = found {
+            if recorded {
+                s.recorded.taken();
+            }
             let (abi, ignore) = (s.values.upper, s.values.upper.layout().status_ignore);
             // SAFETY: the caller's: the places that the procedure writes to.
             unsafe {
@@ -52,6 +68,9 @@ pub unsafe fn probe(call: &mut Call) -> usize {
     let (result, status) = unsafe { with_status(call.index, shape, &args, places.status.unwrap_or(0)) };
     // SAFETY: the caller's: the flag of a test.
     let found = result as i32 == 0 && flag.is_none_or(|flag| unsafe { *(args[flag] as *const i32) } != 0);
+    if recorded && found {
+        session().recorded.taken();
+    }
     if let Some(at) = message.filter(|_| found && !null) {
         let mut s = session();
         // SAFETY: the caller's.

@@ -101,10 +101,11 @@ pub unsafe fn send(call: &mut Call) -> usize {
 pub unsafe fn recv(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
-    let args = arguments(call, shape.lanes.len());
+    let mut args = arguments(call, shape.lanes.len());
     let places = shape.point;
     let (Some(source), Some(status)) = (places.source, places.status) else { return 1 };
     let comm = args[places.comm];
+    args[source] = s.recorded_source(comm, args[source]);
     if s.proc_null(args[source]) {
         let null_to_null = places.dest.is_none_or(|dest| s.proc_null(args[dest]));
         drop(s);
@@ -175,9 +176,12 @@ fn rank_up(abi: phasecast_abi::Abi, rank: i32) -> i32 {
 pub unsafe fn post(call: &mut Call) -> usize {
     let mut s = session();
     let shape = &s.shapes[call.index];
-    let args = arguments(call, shape.lanes.len());
+    let mut args = arguments(call, shape.lanes.len());
     let places = shape.point;
     let Some(at) = places.request else { return 1 };
+    if let Some(source) = places.source.filter(|_| !places.persistent) {
+        args[source] = s.recorded_source(args[places.comm], args[source]);
+    }
     if places.what == What::Recv && !places.persistent && !s.drained.is_empty() {
         let (source, tag) = (args[places.source.unwrap_or(3)], args[places.tag.unwrap_or(4)]);
         let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;

@@ -12,6 +12,7 @@ use crate::life;
 use crate::log::{Argument, Log, Record};
 use crate::memory::Lent;
 use crate::objects::{KINDS, Objects};
+use crate::recorded::Recorded;
 use crate::requests::{Requests, Stage, What};
 use crate::session::{Session, Traffic, install, session};
 use crate::upper::Upper;
@@ -30,6 +31,7 @@ pub struct State {
     requests: Requests,
     comms: Vec<(usize, Comm)>,
     drained: Drained,
+    recorded: Recorded,
     memory: Lent,
     fortran: Fortran,
     traffic: Traffic,
@@ -65,6 +67,7 @@ impl State {
             requests: s.requests.clone(),
             comms: s.comms.iter().map(|(&handle, comm)| (handle, (**comm).clone())).collect(),
             drained: s.drained.clone(),
+            recorded: s.recorded.clone(),
             memory: s.memory.clone(),
             fortran: s.fortran.clone(),
             traffic: s.traffic.clone(),
@@ -101,6 +104,7 @@ impl State {
         s.log = self.log;
         s.requests = self.requests;
         s.drained = self.drained;
+        s.recorded = self.recorded;
         s.memory = self.memory;
         s.memory.forget_values();
         s.fortran = self.fortran;

@@ -47,6 +47,8 @@ pub struct Session {
     recent_comm: (usize, *const Comm),
     /// Messages that were taken out of the network at a cut.
     pub drained: drain::Drained,
+    /// What the program is to take where it would take whatever comes first.
+    pub recorded: crate::recorded::Recorded,
     /// Memory that MPI lends to the program.
     pub memory: memory::Lent,
     /// Events so far.
@@ -193,6 +195,7 @@ impl Session {
             comms: FxHashMap::default(),
             recent_comm: (usize::MAX, std::ptr::null()),
             drained: drain::Drained::default(),
+            recorded: crate::recorded::Recorded::default(),
             memory: memory::Lent::default(),
             events: 0,
             next_stop: u64::MAX,

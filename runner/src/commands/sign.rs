@@ -9,12 +9,14 @@ use crate::output::{self, note, percent, seconds};
 use crate::restart::plan::{self, Profile, plan};
 use crate::restart::predict::Wish;
 use crate::restart::processor::{self, Baseline};
+use crate::restart::recorded::recorded;
 use crate::restart::save::{Saving, digest};
 use crate::restart::verify::{mark, verify};
 use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use phasecast_analyzer::{Analysis, Method, Settings};
+use phasecast_checkpoint::Taken;
 use phasecast_trace::Trace;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -90,7 +92,17 @@ pub fn run(args: &SignArgs) -> Result<()> {
     let bar = crate::progress::bar("analysing", "events");
     let times: Vec<[f64; 3]> = runs.iter().map(|r| [r.aet_s, r.startup_s, r.teardown_s]).collect();
     let traces: Vec<Trace> = runs.into_iter().map(|r| r.trace).collect();
-    let analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
+    let mut analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
+    let taken = if analysis.verdict.refuses() && !args.live { recorded(&traces[0])? } else { None };
+    if taken.is_some() {
+        // Images and restarts take what the first run took: it is that run that they continue.
+        let settings = Settings { first_come: true, ..settings };
+        let difference = analysis.verdict.difference.unwrap_or_default();
+        analysis = phasecast_analyzer::analyze(&traces[..1], &settings, &|done, of| bar.set(done, of))?;
+        note(&format!(
+            "the program goes by what comes first ({difference}): images and restarts take the same as the first run"
+        ));
+    }
     bar.finish();
     if analysis.verdict.pays && analysis.verdict.difference.is_some() {
         note(&analysis.verdict.reason);
@@ -112,7 +124,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
     };
     let signature = Signature { manifest, analysis };
     if !args.live {
-        return with_images(args, &launcher, signature, &traces[0]);
+        return with_images(args, &launcher, signature, &traces[0], taken.unwrap_or_default());
     }
     signature.save(&args.output, None)?;
     let analysis = &signature.analysis;
@@ -132,7 +144,13 @@ fn answer(args: &SignArgs, signature: &Signature) -> Value {
     object
 }
 
-fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, trace: &Trace) -> Result<()> {
+fn with_images(
+    args: &SignArgs,
+    launcher: &Launcher,
+    mut signature: Signature,
+    trace: &Trace,
+    recorded: Vec<Vec<Taken>>,
+) -> Result<()> {
     let analysis = signature.analysis.clone();
     let Some(profile) = Profile::of(&analysis) else {
         return Err(does_not_pay(args, &signature, "nothing in this program repeats"));
@@ -153,6 +171,7 @@ fn with_images(args: &SignArgs, launcher: &Launcher, mut signature: Signature, t
         profile: &profile,
         baseline: args.cpu_baseline.unwrap_or_else(|| Baseline::usual(&processor::flags())),
         base_s: signature.manifest.base_run_s(),
+        recorded,
         scratch: scratch.path(),
     };
     note(&format!("saving {} images: {launcher} {}", plan::cuts(&windows).len(), args.command.join(" ")));

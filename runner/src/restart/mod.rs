@@ -1,5 +1,5 @@
 //! Signatures with images and the executor that restarts them: what is saved and measured ([`plan`]), saving it
-//! ([`save`]), restarting ([`replay`]) what there is time for ([`schedule`]) until the answer is known well enough
+//! ([`save`]) as the base run was ([`recorded`]), restarting ([`replay`]) what there is time for ([`schedule`]) until the answer is known well enough
 //! ([`predict`]), the check on the base machine ([`verify`]) and of a target ([`preflight`]).
 pub mod host;
 pub mod manifest;
@@ -7,6 +7,7 @@ pub mod plan;
 pub mod predict;
 pub mod preflight;
 pub mod processor;
+pub mod recorded;
 pub mod replay;
 pub mod save;
 mod schedule;

@@ -8,6 +8,7 @@ use crate::restart::processor::{self, Baseline};
 use crate::restart::replay::{Hosts, read_report};
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::Analysis;
+use phasecast_checkpoint::Taken;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_image::{Content, State};
 use sha2::{Digest, Sha256};
@@ -36,6 +37,8 @@ pub struct Saving<'a> {
     pub baseline: Baseline,
     /// Wall time of a base run, in seconds.
     pub base_s: f64,
+    /// For each rank, what it is to take where it would take whatever comes first; empty if it may.
+    pub recorded: Vec<Vec<Taken>>,
     /// A folder that all ranks reach, with room for the images.
     pub scratch: &'a Path,
 }
@@ -104,7 +107,13 @@ impl Saving<'_> {
         let path = in_path(OsStr::new(program)).with_context(|| format!("there is no program {program}"))?;
         let program = Program { path: fs::canonicalize(path)?, args: args.to_vec() };
         let cpu = Some(self.baseline.name().to_string());
-        let job = Job::Checkpoint { program, cuts: cuts.clone(), images: folder.clone(), cpu };
+        let job = Job::Checkpoint {
+            program,
+            cuts: cuts.clone(),
+            recorded: self.recorded.clone(),
+            images: folder.clone(),
+            cpu,
+        };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("save-{number}.json")))?;
         self.wait(&mut hosts)?;
         let said = hosts.launch.said();

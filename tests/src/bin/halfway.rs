@@ -69,7 +69,13 @@ impl Case {
         let images = self.folder("images");
         let path = fs::canonicalize(&self.program[0]).map_err(|error| format!("{}: {error}", self.program[0]))?;
         let program = Program { path, args: self.program[1..].to_vec() };
-        let job = Job::Checkpoint { program, cuts: vec![cut.clone()], images: images.clone(), cpu: None };
+        let job = Job::Checkpoint {
+            program,
+            cuts: vec![cut.clone()],
+            recorded: Vec::new(),
+            images: images.clone(),
+            cpu: None,
+        };
         self.well(&mut self.host(self.base, &job))
             .map_err(|wrong| format!("the cut under {}: {wrong}", self.base.name()))?;
         let mut bytes = 0;

@@ -34,7 +34,7 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     let layout = thread.layout;
     if let Does::Probe { matched, .. } = plan.class {
         let comm = thread.comm(args[plan.comm]);
-        let peer = comm.peer(args[plan.source] as i32, layout);
+        let mut peer = comm.peer(args[plan.source] as i32, layout);
         let tag = tag(layout, args[plan.recv_tag]);
         let wild = args[plan.source] as i32 == layout.any_source;
         // SAFETY: the caller's.
@@ -46,7 +46,14 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
             let known = Tracked { what, persistent: false, active: true, peer, tag, bytes: 0, comm, serial: 0 };
             MESSAGES.lock().insert(message, known);
         }
-        let flags = if wild { Flags::WILDCARD } else { Flags::default() };
+        let mut flags = Flags::default();
+        if wild {
+            flags = Flags::WILDCARD;
+            if found {
+                // SAFETY: the caller's.
+                peer = comm.peer(unsafe { arrived(layout, args[plan.status]) }.source, layout);
+            }
+        }
         return thread.record(call, &call.shape(Class::Probe, flags, peer, tag, 0, comm.local));
     }
     let wild = noted.is_some_and(|known| known.peer == PEER_ANY);

@@ -8,7 +8,7 @@ use crate::transform::output::Output;
 use crate::transform::rules::{CLOCKS, Carry, Constraint};
 use crate::transform::tariff::Prices;
 use phasecast_analyzer::matching::{Channel, FastMap};
-use phasecast_trace::model::{PEER_ANY, TAG_ANY};
+use phasecast_trace::model::{Flags, TAG_ANY};
 use std::collections::VecDeque;
 
 /// How a message is sent.
@@ -267,7 +267,7 @@ impl Walk<'_, '_> {
     pub(super) fn probe(&mut self, id: u32) {
         let lane = &self.lanes[id as usize];
         let call = lane.call;
-        if call.peer < 0 || call.tag < 0 || call.peer == PEER_ANY || call.tag == TAG_ANY {
+        if call.flags.has(Flags::WILDCARD) || call.peer < 0 || call.tag < 0 || call.tag == TAG_ANY {
             self.counted.wild_probes += 1;
             return;
         }

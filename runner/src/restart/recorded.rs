@@ -1,0 +1,92 @@
+//! What each rank of a base run took where MPI let it take whatever came first, read from its trace: so that a program
+//! that goes by that does the same again in the run that saves it, and in restarts.
+use anyhow::Result;
+use phasecast_abi::{Class as Does, Which};
+use phasecast_checkpoint::Taken;
+use phasecast_trace::model::{Call, CallRef, Class, Flags, Part, PartKind, TAG_ANY};
+use phasecast_trace::{CommId, Rank, Trace};
+
+/// For each rank, what it took, in the order of its calls; none if no rank had a choice, or several threads of one had.
+///
+/// # Errors
+/// If the trace is damaged.
+pub fn recorded(trace: &Trace) -> Result<Option<Vec<Vec<Taken>>>> {
+    let does: Vec<Option<Does>> = trace.procedures().iter().map(|name| does(name)).collect();
+    let mut all = Vec::new();
+    for rank in trace.ranks() {
+        let Some(taken) = of_rank(trace, rank, &does)? else { return Ok(None) };
+        all.push(taken);
+    }
+    Ok(all.iter().any(|taken| !taken.is_empty()).then_some(all))
+}
+
+fn does(name: &str) -> Option<Does> {
+    Some(phasecast_abi::by_name(name)?.get()?.class)
+}
+
+/// None if several threads had a choice.
+fn of_rank(trace: &Trace, rank: Rank, does: &[Option<Does>]) -> Result<Option<Vec<Taken>>> {
+    let mut list = List::default();
+    let mut thread = None;
+    let mut calls = trace.calls(rank);
+    while let Some(call) = calls.next_call()? {
+        let before = list.taken.len();
+        list.add(call, does.get(call.call.proc.index()).copied().flatten());
+        if list.taken.len() > before && *thread.get_or_insert(call.call.thread) != call.call.thread {
+            return Ok(None);
+        }
+    }
+    Ok(Some(list.taken))
+}
+
+#[derive(Default)]
+struct List {
+    taken: Vec<Taken>,
+    /// Receives from any source that are under way: place in the list, communicator, tag.
+    posted: Vec<(usize, CommId, i32)>,
+}
+
+impl List {
+    fn add(&mut self, CallRef { call, parts }: CallRef<'_>, does: Option<Does>) {
+        let Call { class, peer, comm, tag, flags, .. } = *call;
+        let wild = flags.has(Flags::WILDCARD) && !flags.has(Flags::PERSISTENT);
+        match class {
+            Class::Probe if wild => self.taken.extend(u32::try_from(peer).ok().map(Taken::Probe)),
+            Class::Post if wild && flags.has(Flags::RECV_POST) && !matches!(does, Some(Does::MatchedRecv { .. })) => {
+                self.post(comm, tag);
+            }
+            // Of a nonblocking exchange; a blocking one has its part in this call.
+            Class::Send if wild && flags.has(Flags::RECV_POST) => self.post(comm, tag),
+            _ => {}
+        }
+        let matched = matches!(does, Some(Does::MatchedRecv { .. }));
+        let chooses = matches!(does, Some(Does::Completion { which: Which::Any | Which::Some, .. }));
+        for part in parts.iter().filter(|part| part.kind == PartKind::Recv) {
+            let cancelled = part.flags.has(Flags::CANCELLED);
+            let source = u32::try_from(part.peer).ok().filter(|_| !cancelled);
+            if part.flags.has(Flags::WILDCARD) && !part.flags.has(Flags::PERSISTENT) {
+                match class {
+                    Class::Recv | Class::Send if !matched => self.taken.push(Taken::Receive(source)),
+                    Class::Recv | Class::Send => {}
+                    _ => self.complete(part, source),
+                }
+            }
+            if let Some(source) = source.filter(|_| chooses) {
+                self.taken.push(Taken::Completion(source, part.tag));
+            }
+        }
+    }
+
+    fn post(&mut self, comm: CommId, tag: i32) {
+        self.posted.push((self.taken.len(), comm, tag));
+        self.taken.push(Taken::Receive(None));
+    }
+
+    /// The first receive that was posted and could take this message did.
+    fn complete(&mut self, part: &Part, source: Option<u32>) {
+        let fits = |&(_, comm, tag): &(usize, CommId, i32)| comm == part.comm && (tag == part.tag || tag == TAG_ANY);
+        if let Some(at) = self.posted.iter().position(fits) {
+            self.taken[self.posted.remove(at).0] = Taken::Receive(source);
+        }
+    }
+}
