@@ -67,8 +67,9 @@ pub fn run(programs: &[Program], plan: &[(Mpi, &[Mpi])], choice: Choice) -> Tabl
 /// Cuts one program under one MPI and restarts it under others.
 fn one(program: &Program, base: Mpi, targets: &[Mpi], choice: Choice) -> Table {
     let cut = || {
+        let plans = plans(program, base, choice)?;
         let expected = native(program, base)?;
-        plans(program, base, choice)?.into_iter().map(|cuts| Base::cut(program, base, cuts, &expected)).collect()
+        plans.into_iter().map(|cuts| Base::cut(program, base, cuts, &expected)).collect()
     };
     let cut: Result<Vec<Base<'_>>, String> = cut();
     let bases = match cut {

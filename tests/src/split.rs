@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -60,13 +60,17 @@ pub fn lines(text: &str) -> Lines {
     sorted
 }
 
-/// Runs a program natively, in a folder that it may write in, and returns what it prints; once for each MPI.
+/// What programs print under MPIs, known from runs that were not split.
+fn known() -> MutexGuard<'static, BTreeMap<(String, Mpi), Lines>> {
+    static KNOWN: Mutex<BTreeMap<(String, Mpi), Lines>> = Mutex::new(BTreeMap::new());
+    KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What a program prints natively under an MPI, in a folder that it may write in; it is run if [`cuts`] has not done so.
 ///
 /// # Errors
 /// If it fails, or does not say that all is well.
 pub fn native(program: &Program, mpi: Mpi) -> Result<Lines, String> {
-    static KNOWN: Mutex<BTreeMap<(String, Mpi), Lines>> = Mutex::new(BTreeMap::new());
-    let known = || KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let key = (program.name.clone(), mpi);
     if let Some(lines) = known().get(&key) {
         return Ok(lines.clone());
@@ -118,7 +122,8 @@ pub fn cuts(program: &Program, mpi: Mpi, pilot: u32) -> Result<Vec<Cut>, String>
     let file = folder.path().join("run.trace");
     let mut command = launcher(program, mpi, folder.path());
     command.arg(phasecast()).args(["trace", "-o"]).arg(&file).arg("--").args(program.command(mpi));
-    well(program, finished(&mut command, "traced")?, "traced")?;
+    let lines = well(program, finished(&mut command, "traced")?, "traced")?;
+    known().entry((program.name.clone(), mpi)).or_insert(lines);
     let trace = Trace::open(&file).map_err(|error| error.to_string())?;
     let positions = cuts_at_every_position(&trace, Rank(pilot)).map_err(|error| error.to_string())?;
     let numbered = positions.into_iter().zip(0..).map(|(events, id)| Cut { id, events });

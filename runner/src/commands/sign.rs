@@ -6,12 +6,13 @@ use crate::commands::analyze;
 use crate::exit::Refusal;
 use crate::launch::{Launcher, catch_interrupts};
 use crate::output::{self, note, percent, seconds};
-use crate::restart::plan::{self, Profile, plan};
+use crate::restart::plan::{self, plan};
 use crate::restart::predict::Wish;
 use crate::restart::processor::{self, Baseline};
 use crate::restart::recorded::recorded;
 use crate::restart::save::{Saving, digest};
 use crate::restart::verify::{mark, verify};
+use crate::restart::windows::Profile;
 use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -93,8 +94,9 @@ pub fn run(args: &SignArgs) -> Result<()> {
     let times: Vec<[f64; 3]> = runs.iter().map(|r| [r.aet_s, r.startup_s, r.teardown_s]).collect();
     let traces: Vec<Trace> = runs.into_iter().map(|r| r.trace).collect();
     let mut analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
-    let taken = if analysis.verdict.refuses() && !args.live { recorded(&traces[0])? } else { None };
-    if taken.is_some() {
+    let differs = analysis.verdict.difference.is_some();
+    let taken = if differs && !args.live { recorded(&traces[0])? } else { None };
+    if taken.is_some() && analysis.verdict.refuses() {
         // Images and restarts take what the first run took: it is that run that they continue.
         let settings = Settings { first_come: true, ..settings };
         let difference = analysis.verdict.difference.unwrap_or_default();

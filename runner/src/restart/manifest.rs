@@ -1,6 +1,6 @@
 //! What a signature says of its images: the program's file, the machine they need, the cuts, what is measured from
 //! each, and how it was verified. Part of the signature's manifest (docs/src/formats/signature.md).
-use crate::restart::plan::Window;
+use crate::restart::windows::Window;
 use phasecast_analyzer::{Analysis, Edge};
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
-//! Signatures with images and the executor that restarts them: what is saved and measured ([`plan`]), saving it
-//! ([`save`]) as the base run was ([`recorded`]), restarting ([`replay`]) what there is time for ([`schedule`]) until the answer is known well enough
-//! ([`predict`]), the check on the base machine ([`verify`]) and of a target ([`preflight`]).
+//! Signatures with images and the executor that restarts them: what is saved and measured ([`windows`], chosen by
+//! [`plan`]), saving it ([`save`]) as the base run was ([`recorded`]), restarting ([`replay`]) what there is time for
+//! ([`schedule`]) until the answer is known well enough ([`predict`]), the check on the base machine ([`verify`]) and of
+//! a target ([`preflight`]).
 pub mod host;
 pub mod manifest;
 pub mod plan;
@@ -12,3 +13,4 @@ pub mod replay;
 pub mod save;
 mod schedule;
 pub mod verify;
+pub mod windows;

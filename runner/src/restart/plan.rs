@@ -2,27 +2,18 @@
 //! signature).
 //!
 //! A piece boundary is a cut of all ranks ([`Analysis::cut`]), so an image lies after a piece. From it the program warms
-//! up (one occurrence at least, [`WARM_S`] at least), then a few pieces are measured. All restarts happen within a short
+//! up (one occurrence at least, `WARM_S` at least), then a few pieces are measured. All restarts happen within a short
 //! while on the target, so spreading them over the program averages the program's variation and not the machine's:
 //! images are few, as many as both base runs give reason for, and repetitions are left to the runner.
 //!
 //! Two things cannot be restarted. What lies before the first cut, process start and MPI_Init above all, is timed by the
 //! launch of the restarts and for the rest scaled; the analysis puts a cut as early as one can lie where a set-up of 1 %
 //! or more follows, so that this is little. What lies after the last event (MPI_Finalize, exit) is scaled.
-use phasecast_analyzer::{Analysis, Phase, Piece};
-use phasecast_trace::Nanos;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::restart::windows::{Profile, Window};
+use phasecast_analyzer::{Analysis, Phase};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Warm-up before a measurement, in seconds, where an occurrence is shorter.
-pub const WARM_S: f64 = 0.03;
-/// A piece of this length, in seconds, needs no warm-up: what a cold start costs is less than half a percent of it.
-const COLD_S: f64 = 1.0;
-/// A piece of this length, in seconds, is not run only to warm up further.
-const LONG_S: f64 = 0.2;
-/// Time to be measured from an image, in seconds: the least, the most, and between them the share of the run.
-const MEASURE_S: (f64, f64, f64) = (0.05, 0.3, 0.003);
 /// The most images for phases that repeat, and for one-offs, where the user does not say.
 const MOST: (usize, usize) = (6, 6);
 /// What a further image must gain in error, as a share of the run.
@@ -41,162 +32,6 @@ const LENGTHEN_S: f64 = 0.15;
 /// A signature pays where at least so much of the run repeats, and at most so much of it must be run to measure all
 /// windows once.
 const PAYS: (f64, f64) = (0.5, 0.3);
-
-/// What is measured from an image: pieces by their numbers, the same on every rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
-    /// The image is saved after the piece of this number.
-    pub after: usize,
-    /// So many pieces follow as warm-up.
-    pub warm: usize,
-    /// So many are measured then.
-    pub measured: usize,
-    /// Whether this is a one-off: measured once, if there is time for it.
-    pub one_off: bool,
-}
-
-impl Window {
-    /// The measured pieces.
-    pub fn pieces(&self) -> Range<usize> {
-        let first = self.after + 1 + self.warm;
-        first..first + self.measured
-    }
-
-    /// All pieces that run, warm-up first.
-    pub fn run(&self) -> Range<usize> {
-        self.after + 1..self.pieces().end
-    }
-}
-
-/// The base runs as a plan sees them: pieces of the slowest rank.
-#[derive(Clone, Debug)]
-pub struct Profile {
-    runs: Vec<Vec<f64>>,
-    /// Mean time over the base runs, in seconds.
-    time: Vec<f64>,
-    phase: Vec<usize>,
-    total: f64,
-}
-
-impl Profile {
-    /// The profile of an analysis; none if its pieces are no cuts of all ranks, or there is but one.
-    pub fn of(analysis: &Analysis) -> Option<Profile> {
-        analysis.segments().filter(|&count| count > 1)?;
-        let length = |pieces: &&Vec<Piece>| pieces.iter().map(|p| u128::from(p.time.0)).sum::<u128>();
-        let slowest = analysis.pieces.iter().max_by_key(length)?;
-        let first: Vec<f64> = slowest.iter().map(|p| p.time.seconds()).collect();
-        let again: Option<Vec<f64>> = slowest.iter().map(|p| p.again.map(Nanos::seconds)).collect();
-        let runs: Vec<Vec<f64>> = std::iter::once(first).chain(again).collect();
-        let mean = |at: usize| runs.iter().map(|run| run[at]).sum::<f64>() / runs.len() as f64;
-        let time: Vec<f64> = (0..slowest.len()).map(mean).collect();
-        let total = time.iter().sum::<f64>().max(1e-9);
-        let phase = slowest.iter().map(|p| p.phase.index()).collect();
-        Some(Profile { runs, time, phase, total })
-    }
-
-    fn pieces(&self) -> usize {
-        self.time.len()
-    }
-
-    /// Mean base time of pieces, in seconds.
-    pub fn time(&self, pieces: Range<usize>) -> f64 {
-        self.time.get(pieces).map_or(0.0, |times| times.iter().sum())
-    }
-
-    fn aim(&self) -> f64 {
-        (MEASURE_S.2 * self.total).clamp(MEASURE_S.0, MEASURE_S.1)
-    }
-
-    /// The window from the cut after a piece: warm-up, then pieces for the time aimed at. The last piece is none of
-    /// them: it ends with the process.
-    fn window(&self, after: usize) -> Option<Window> {
-        let last = self.pieces() - 1;
-        let (mut warm, mut warmed) = (0, 0.0);
-        while after + 1 + warm < last && warmed < WARM_S && (warm > 0 || self.time[after + 1] < COLD_S) {
-            warmed += self.time[after + 1 + warm];
-            warm += 1;
-        }
-        let (mut measured, mut sum) = (0, 0.0);
-        while after + 1 + warm + measured < last && sum < self.aim() {
-            sum += self.time[after + 1 + warm + measured];
-            measured += 1;
-        }
-        (measured > 0).then_some(Window { after, warm, measured, one_off: false })
-    }
-
-    /// The window that measures one piece, after as much warm-up as there is before it.
-    fn around(&self, piece: usize, one_off: bool) -> Option<Window> {
-        let mut after = piece.checked_sub(1)?;
-        let mut warmed = if self.time[piece] >= COLD_S { WARM_S } else { 0.0 };
-        while after > 0 && warmed < WARM_S && (warmed == 0.0 || self.time[after] < LONG_S) {
-            warmed += self.time[after];
-            after -= 1;
-        }
-        Some(Window { after, warm: piece - 1 - after, measured: 1, one_off })
-    }
-
-    /// The window as a target needs it on which the program takes `pace` times as long: on a faster one more pieces must
-    /// run to warm up, and more be measured, for the same time.
-    pub fn paced(&self, window: &Window, pace: f64) -> Window {
-        let last = self.pieces() - 1;
-        let Window { after, mut warm, mut measured, .. } = *window;
-        let takes = |pieces: Range<usize>| pace * self.time(pieces);
-        let cold = warm == 0 && takes(after + 1..after + 2) >= COLD_S;
-        while !cold && after + 1 + warm + measured < last && takes(after + 1..after + 1 + warm) < WARM_S {
-            warm += 1;
-        }
-        let aim = (MEASURE_S.2 * pace * self.total).clamp(MEASURE_S.0, MEASURE_S.1);
-        let first = after + 1 + warm;
-        while first + measured < last && takes(first..first + measured) < aim {
-            measured += 1;
-        }
-        Window { warm, measured, ..*window }
-    }
-
-    /// The window with so many seconds of base time more to be measured, as far as pieces follow.
-    pub fn longer(&self, window: &Window, seconds: f64) -> Window {
-        let (last, own) = (self.pieces() - 1, window.pieces());
-        let aim = self.time(own.clone()) + seconds;
-        let mut end = own.end;
-        // Half a piece more than there is time for is as near to it as half a piece less.
-        while end < last && self.time(own.start..end) + 0.5 * self.time[end] <= aim {
-            end += 1;
-        }
-        Window { measured: end - own.start, ..*window }
-    }
-
-    /// The phases of pieces.
-    pub fn phases(&self, pieces: Range<usize>) -> impl Iterator<Item = usize> {
-        self.phase.get(pieces).into_iter().flatten().copied()
-    }
-
-    /// Mean base time of all occurrences of a phase, in seconds.
-    pub fn time_of(&self, phase: usize) -> f64 {
-        let of = self.phase.iter().zip(&self.time).filter(|(of, _)| **of == phase);
-        of.map(|(_, time)| time).sum()
-    }
-
-    /// The window made so long that it shows all of these phases; none if they do not all follow.
-    pub fn showing(&self, window: &Window, phases: &BTreeSet<usize>) -> Option<Window> {
-        let first = window.pieces().start;
-        let mut missing = phases.clone();
-        let shows = |at: &usize| {
-            missing.remove(&self.phase[*at]);
-            missing.is_empty()
-        };
-        let at = (first..self.pieces() - 1).find(shows)?;
-        Some(Window { measured: window.measured.max(at + 1 - first), ..*window })
-    }
-
-    /// A window that serves in the place of one whose cut was refused: from the cut after it, or before it.
-    pub fn neighbour(&self, window: &Window) -> Option<Window> {
-        let earlier = || window.after.checked_sub(1);
-        if window.one_off {
-            return Some(Window { after: earlier()?, warm: window.warm + 1, ..*window });
-        }
-        self.window(window.after + 1).or_else(|| self.window(earlier()?))
-    }
-}
 
 /// What a restart of ranks of so many bytes each is likely to take on one node, in seconds.
 pub fn restart_s(rank_bytes: u64, ranks: u32) -> f64 {

@@ -1,7 +1,8 @@
 //! The plan on made analyses: what it must show, where it must start, and what it may cost.
 use super::*;
-use phasecast_analyzer::{Method, Verdict};
-use phasecast_trace::PhaseId;
+use crate::restart::windows::{COLD_S, LONG_S, WARM_S};
+use phasecast_analyzer::{Method, Piece, Verdict};
+use phasecast_trace::{Nanos, PhaseId};
 use proptest::prelude::*;
 
 /// An analysis of one rank with these pieces: phase, and ns in either base run. A phase with 1 % of the run is relevant.

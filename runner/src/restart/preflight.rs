@@ -3,9 +3,9 @@
 use crate::launch::Launcher;
 use crate::output::{self, bytes};
 use crate::restart::manifest::{Images, Needs};
-use crate::restart::plan::{Profile, Window};
 use crate::restart::processor;
 use crate::restart::replay::Replayer;
+use crate::restart::windows::{Profile, Window};
 use crate::signature::Signature;
 use serde::Serialize;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! their progress.
 use crate::launch::{Launch, Launcher, interrupted};
 use crate::restart::manifest::Images;
-use crate::restart::plan::Window;
+use crate::restart::windows::Window;
 use crate::signature::Signature;
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::{Analysis, Piece, Restart};

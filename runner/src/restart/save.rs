@@ -2,10 +2,11 @@
 //! refused is tried again beside its place, in one more run.
 use crate::launch::{Launcher, in_path, interrupted};
 use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
-use crate::restart::plan::{Profile, Window, cuts};
+use crate::restart::plan::cuts;
 use crate::restart::preflight::page_bytes;
 use crate::restart::processor::{self, Baseline};
 use crate::restart::replay::{Hosts, read_report};
+use crate::restart::windows::{Profile, Window};
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::Analysis;
 use phasecast_checkpoint::Taken;

@@ -1,7 +1,8 @@
 //! What is restarted next: how much launches have shown, what they and restarts cost, and what there is time for.
 use crate::restart::manifest::Images;
-use crate::restart::plan::{Profile, Window, restart_s};
+use crate::restart::plan::restart_s;
 use crate::restart::replay::Replayed;
+use crate::restart::windows::{Profile, Window};
 use crate::signature::Manifest;
 use std::collections::BTreeSet;
 
