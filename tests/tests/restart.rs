@@ -55,7 +55,7 @@ fn what_comes_first_is_taken_as_in_the_first_run() {
     let mut command = place.phasecast(&["sign", "-n", "3", "-o", "app.phc", "--no-verify", "--"]);
     let signed = run(command.arg(program).arg("4000")).succeeded();
     assert!(signed.stderr.contains("goes by what comes first"), "{}", signed.stderr);
-    let orders: Vec<&str> = signed.stdout.lines().filter(|line| line.starts_with("sum ")).collect();
+    let orders: Vec<&str> = signed.stderr.lines().filter(|line| line.starts_with("sum ")).collect();
     assert!(orders.len() >= 3 && orders[0] != orders[1], "base runs, then those that save: {orders:?}");
     assert!(orders[2..].iter().all(|order| *order == orders[0]), "{orders:?}");
     let prediction = json(&run(&mut place.predict(LAUNCHERS[0], &[])).succeeded());
