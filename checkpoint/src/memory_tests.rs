@@ -192,7 +192,7 @@ fn state() -> State {
 
 fn save(range: &Range<u64>, kinds: Kinds, store: &mut Store, cut: u32) -> (State, dump::DumpStats) {
     let mut state = State { cut, ..state() };
-    let stats = dump::memory_in(std::slice::from_ref(range), kinds, store, &mut state).unwrap();
+    let stats = dump::memory_in(std::slice::from_ref(range), kinds, store, &mut state, &[]).unwrap();
     store.save(&state).unwrap();
     (state, stats)
 }
@@ -304,7 +304,7 @@ fn memory_shared_for_writing_is_refused() {
     map(range.start, PAGE64, RW, libc::MAP_SHARED, Some(&file));
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::create(folder.path(), 0).unwrap();
-    let saved = dump::memory_in(std::slice::from_ref(&range), Kinds::open().unwrap(), &mut store, &mut state());
+    let saved = dump::memory_in(std::slice::from_ref(&range), Kinds::open().unwrap(), &mut store, &mut state(), &[]);
     unmap(&range);
     assert!(matches!(saved, Err(memory::MemoryError::Shared { .. })), "{saved:?}");
 }

@@ -30,6 +30,7 @@ mod requests;
 mod route;
 mod session;
 mod shape;
+mod shared;
 mod start;
 mod translate;
 mod upper;
@@ -38,8 +39,9 @@ mod windows;
 mod words;
 
 pub use calls::{MOST, call};
-pub use drain::{barrier, drain, refuse};
+pub use drain::{barrier, drain, go_on, refuse};
 pub use library::{Library, LibraryError};
 pub use life::{environment, finish_library, prepare, start_library, wtime};
 pub use replay::State;
 pub use session::{Hooks, Session, Stop, allow_stops, dispatch, installed, session};
+pub use shared::shared_memory;

@@ -2,12 +2,14 @@
 //! half's range.
 use crate::forward::{arguments, forward_args, forward_with};
 use crate::session::{Call, Session, session};
+use crate::shared::Shared;
 use crate::words::read_handle;
 use phasecast_abi::{Domain, Kind};
 use phasecast_process::space;
 use serde::{Deserialize, Serialize};
 
-const PAGE: usize = 4096;
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
 
 /// Memory that was lent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +17,8 @@ pub struct Lent {
     blocks: Vec<(usize, usize)>,
     /// Memory of windows, by the program's handle.
     windows: Vec<(usize, usize)>,
+    /// Windows on memory that the ranks of a node share.
+    pub shared: Vec<Shared>,
     /// The page with values of predefined attributes, and how much of it is used.
     values: Option<(usize, usize)>,
     /// Values that were copied: the library's address, ours.
@@ -34,6 +38,13 @@ impl Lent {
     /// Forgets which values have been copied: the library has others now.
     pub fn forget_values(&mut self) {
         self.copies.clear();
+    }
+
+    fn free_shared(&mut self, window: usize) {
+        if let Some(at) = self.shared.iter().position(|shared| shared.window == window) {
+            let whole = self.shared.swap_remove(at).whole();
+            space::take_back(whole.start, whole.len());
+        }
     }
 
     fn free(&mut self, at: usize) -> bool {
@@ -118,6 +129,8 @@ pub unsafe fn free_window(call: &mut Call) -> usize {
             let (_, base) = s.memory.windows.swap_remove(at);
             s.memory.free(base);
         }
+        s.memory.free_shared(handle);
+        s.one_sided.freed(handle);
         s.event();
     }
     result
@@ -194,7 +207,12 @@ impl Session {
             let bytes = crate::words::handle_bytes(self.values.upper, Kind::Window);
             let window = if bytes == 4 { object as u32 as usize } else { object };
             let allocated = self.memory.windows.iter().any(|(handle, _)| *handle == window);
-            let flavor = allocated.then(|| self.values.above("MPI_WIN_FLAVOR_ALLOCATE")).flatten();
+            let shared = self.memory.shared.iter().any(|shared| shared.window == window);
+            let flavor = match (allocated, shared) {
+                (true, _) => self.values.above("MPI_WIN_FLAVOR_ALLOCATE"),
+                (_, true) => self.values.above("MPI_WIN_FLAVOR_SHARED"),
+                _ => None,
+            };
             flavor.map_or_else(|| up(Domain::WindowFlavor), |flavor| flavor as i32)
         } else if named("MPI_WIN_MODEL") {
             up(Domain::WindowModel)
