@@ -40,6 +40,11 @@ impl Lent {
         self.copies.clear();
     }
 
+    /// The window on shared memory with this handle of the program, as it was passed.
+    pub fn shared(&self, window: usize) -> Option<&Shared> {
+        self.shared.iter().find(|shared| shared.window == window || shared.window == window as u32 as usize)
+    }
+
     fn free_shared(&mut self, window: usize) {
         if let Some(at) = self.shared.iter().position(|shared| shared.window == window) {
             let whole = self.shared.swap_remove(at).whole();
@@ -169,6 +174,13 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
     unsafe {
         let found = result as i32 == 0 && *(args[3] as *const i32) != 0;
         let value = args[2] as *mut usize;
+        if found
+            && address
+            && let Some(shared) = s.memory.shared(args[0])
+        {
+            // MPICH 4.0 rounds it down to a multiple of 8.
+            *value = shared.own_base();
+        }
         if !found || address || s.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
             return result;
         }
@@ -207,11 +219,9 @@ impl Session {
             let bytes = crate::words::handle_bytes(self.values.upper, Kind::Window);
             let window = if bytes == 4 { object as u32 as usize } else { object };
             let allocated = self.memory.windows.iter().any(|(handle, _)| *handle == window);
-            let shared = self.memory.shared.iter().any(|shared| shared.window == window);
-            let flavor = match (allocated, shared) {
-                (true, _) => self.values.above("MPI_WIN_FLAVOR_ALLOCATE"),
-                (_, true) => self.values.above("MPI_WIN_FLAVOR_SHARED"),
-                _ => None,
+            let flavor = match self.memory.shared(window) {
+                Some(_) => self.values.above("MPI_WIN_FLAVOR_SHARED"),
+                None => allocated.then(|| self.values.above("MPI_WIN_FLAVOR_ALLOCATE")).flatten(),
             };
             flavor.map_or_else(|| up(Domain::WindowFlavor), |flavor| flavor as i32)
         } else if named("MPI_WIN_MODEL") {

@@ -65,6 +65,11 @@ impl Shared {
         up(part.offset)..up(part.offset + part.size)
     }
 
+    /// Where this rank's part begins.
+    pub fn own_base(&self) -> usize {
+        self.base(self.rank)
+    }
+
     fn base(&self, rank: usize) -> usize {
         self.at + self.parts[rank].offset
     }
@@ -84,12 +89,8 @@ pub unsafe fn window(call: &mut Call) -> usize {
     let args = arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
     let result = unsafe { allocate(call.index, shape, &args) };
-    let mut s = session();
-    if let Some(reason) = s.trouble.take() {
-        eprintln!("phasecast host: MPI_Win_allocate_shared: {reason}");
-    }
     if result as i32 == 0 {
-        s.event();
+        session().event();
     }
     result
 }
@@ -127,16 +128,23 @@ pub unsafe fn allocate(_: usize, shape: &'static Shape, args: &[usize; MOST]) ->
     let at = match mapped {
         Ok(at) if all != 0 => at,
         mapped => {
-            session().trouble = mapped.as_ref().err().cloned();
+            let reason = mapped.as_ref().err().cloned();
             if let Ok(at) = mapped {
                 space::take_back(at, length);
+            }
+            if old.is_some() {
+                session().trouble = reason;
+            } else {
+                reason.iter().for_each(|reason| eprintln!("phasecast host: MPI_Win_allocate_shared: {reason}"));
+                let code = library.constant("MPI_ERR_RMA_SHARED").unwrap_or(1);
+                lower!(library, MPI_Comm_call_errhandler(comm, code));
             }
             return refused;
         }
     };
     let mut shared = Shared { window: 0, at, length, rank: rank as usize, parts };
     let index = crate::calls::index("MPI_Win_create");
-    let (base, bytes) = (shared.base(shared.rank), args[0]);
+    let (base, bytes) = (shared.own_base(), args[0]);
     // SAFETY: the arguments of MPI_Win_create, of which the last two stand at the same places.
     let result = unsafe {
         forward_with(index, shape, args, |below| {
@@ -269,9 +277,7 @@ fn touch(range: &Range<usize>) {
 pub unsafe fn query(call: &mut Call) -> usize {
     let s = session();
     let shape = s.shape(call.index);
-    let bytes = handle_bytes(s.values.upper, Kind::Window);
-    let window = if bytes == 4 { call.arg(0) as u32 as usize } else { call.arg(0) };
-    let Some(shared) = s.memory.shared.iter().find(|shared| shared.window == window) else {
+    let Some(shared) = s.memory.shared(call.arg(0)) else {
         drop(s);
         // SAFETY: the caller's.
         return unsafe { forward(call) };

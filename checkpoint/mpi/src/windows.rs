@@ -73,18 +73,26 @@ impl Session {
         open.into_iter().map(|(number, lower)| (self.objects.encode(Kind::Window, number), lower)).collect()
     }
 
+    /// All locks that this rank holds: the library's window and its form of the target.
+    fn locks(&self) -> impl Iterator<Item = (usize, Option<i32>, Lock)> {
+        let null = self.library.constant("MPI_PROC_NULL").unwrap_or(0) as i32;
+        let of = move |(window, lower): (usize, usize)| {
+            let locks = self.one_sided.windows.get(&window).map(|standing| &standing.locks);
+            let below = move |target: i32| if target < 0 { null } else { target };
+            locks.into_iter().flatten().map(move |(target, lock)| (lower, target.map(below), *lock))
+        };
+        self.windows().into_iter().flat_map(of)
+    }
+
     /// Gives up all locks, which completes what was put or got. To be called on all ranks, none of which has an exclusive
     /// lock.
     pub fn give_up_locks(&self) {
         let library = self.library;
-        for (window, lower) in self.windows() {
-            let Some(standing) = self.one_sided.windows.get(&window) else { continue };
-            for target in standing.locks.keys() {
-                match target {
-                    Some(target) => lower!(library, MPI_Win_unlock(*target, lower)),
-                    None => lower!(library, MPI_Win_unlock_all(lower)),
-                };
-            }
+        for (window, target, _) in self.locks() {
+            match target {
+                Some(target) => lower!(library, MPI_Win_unlock(target, window)),
+                None => lower!(library, MPI_Win_unlock_all(window)),
+            };
         }
     }
 
@@ -92,17 +100,12 @@ impl Session {
     pub fn take_locks_again(&self) {
         let library = self.library;
         let named = |name| library.constant(name).unwrap_or(0);
-        for (window, lower) in self.windows() {
-            let Some(standing) = self.one_sided.windows.get(&window) else { continue };
-            for (target, lock) in &standing.locks {
-                let assertion = if lock.unchecked { named("MPI_MODE_NOCHECK") } else { 0 };
-                match target {
-                    Some(target) => {
-                        lower!(library, MPI_Win_lock(named("MPI_LOCK_SHARED"), *target, assertion, lower))
-                    }
-                    None => lower!(library, MPI_Win_lock_all(assertion, lower)),
-                };
-            }
+        for (window, target, lock) in self.locks() {
+            let assertion = if lock.unchecked { named("MPI_MODE_NOCHECK") } else { 0 };
+            match target {
+                Some(target) => lower!(library, MPI_Win_lock(named("MPI_LOCK_SHARED"), target, assertion, window)),
+                None => lower!(library, MPI_Win_lock_all(assertion, window)),
+            };
         }
     }
 
