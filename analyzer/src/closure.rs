@@ -2,7 +2,7 @@
 //!
 //! The pilot's stream is followed from one cut to the next. At each, every other rank is moved on just as far as it
 //! must be for the cut to be consistent: no message received before it and sent after it, no collective passed by some
-//! members only, no call and no set of receives cut in two. Demands are worked off from a stack until none is left
+//! members only, no call and no set of receives cut in two, no epoch of one-sided communication with a group open. Demands are worked off from a stack until none is left
 //! (the fixpoint). Each event is taken once, so the pass is linear and its memory that of the messages in flight.
 use crate::error::AnalyzeError;
 use crate::matching::{Channel, Channels, Collectives};
@@ -10,6 +10,7 @@ use crate::parallel::Stage;
 use crate::source::Feed;
 use crate::survey::Survey;
 use crate::symbol::{Point, SetBuilder, Symbols};
+use phasecast_trace::model::epoch_change;
 use phasecast_trace::{EventKind, Trace};
 
 /// Where a rank stands at a cut.
@@ -59,6 +60,8 @@ struct Closer<'f, 'a> {
     stands: Vec<Stand>,
     sets: Vec<SetBuilder>,
     last: Vec<bool>,
+    /// Epochs of one-sided communication that are open on each rank.
+    epochs: Vec<i64>,
     needs: Vec<Need>,
 }
 
@@ -71,6 +74,7 @@ impl Closer<'_, '_> {
         stand.events += 1;
         stand.exit = stand.exit.max(item.exit);
         self.last[rank] = item.last;
+        self.epochs[rank] += epoch_change(item.tag);
         let symbol = self.symbols.item(&item);
         let (own, peer) = (rank as u32, item.peer as u32);
         self.sets[rank].append(&mut stand.point, symbol, self.symbols.gathers(item.kind));
@@ -95,12 +99,12 @@ impl Closer<'_, '_> {
         Ok(true)
     }
 
-    /// Moves a rank on to where a cut may lie: after a whole call and a whole set.
+    /// Moves a rank on to where a cut may lie: after a whole call and a whole set, with no epoch open.
     fn settle(&mut self, rank: usize) -> Result<(), AnalyzeError> {
         loop {
             let more = self.feed.peek(rank)?;
             let within_set = self.sets[rank].open() && more.is_some_and(|item| self.symbols.gathers(item.kind));
-            if self.last[rank] && !within_set {
+            if self.last[rank] && !within_set && self.epochs[rank] <= 0 {
                 if let Some(set) = self.sets[rank].close() {
                     self.stands[rank].point.push(set);
                 }
@@ -167,6 +171,7 @@ pub fn close(
         stands,
         sets: vec![symbols.set(); ranks],
         last: vec![true; ranks],
+        epochs: vec![0; ranks],
         needs: Vec::new(),
     };
     let mut cuts = Vec::with_capacity(targets.len());

@@ -7,7 +7,7 @@ use crate::source::{Feed, Item};
 use crate::stream::Zone;
 use crate::survey::Survey;
 use crate::symbol::Symbols;
-use phasecast_trace::model::PEER_ANY;
+use phasecast_trace::model::{PEER_ANY, epoch_change};
 use phasecast_trace::{EventKind, Rank, Trace};
 
 /// Different symbols that are told apart; what comes after counts as one and the same.
@@ -64,8 +64,8 @@ impl Pilot {
         let mut known: FastMap<u64, u32> = FastMap::default();
         let mut set = symbols.set();
         let mut members: Vec<Item> = Vec::new();
-        let (mut events, mut before, mut zone) = (0, None::<Item>, 0);
-        let mut push = |symbol: u64, members: &[Item], events: u64| {
+        let (mut events, mut before, mut zone, mut epochs) = (0, None::<Item>, 0, 0);
+        let mut push = |symbol: u64, members: &[Item], events: u64, epochs: i64| {
             let Some(last) = members.last() else { return };
             while zones.get(zone).is_some_and(|z| z.end() <= events) {
                 zone += 1;
@@ -82,7 +82,7 @@ impl Pilot {
                     pilot.words.push(words(trace, members));
                 }
             }
-            let blocked = !last.last || zones.get(zone).is_some_and(|z| z.forbids(events));
+            let blocked = !last.last || epochs > 0 || zones.get(zone).is_some_and(|z| z.forbids(events));
             pilot.ids.push(if blocked { id | BLOCKED } else { id });
             pilot.exits.push(((last.exit.saturating_sub(span.0)) / pilot.unit).min(u64::from(u32::MAX)) as u32);
         };
@@ -92,20 +92,22 @@ impl Pilot {
                 item.peer = symbols.peer(item.peer);
             }
             let symbol = symbols.item(&item);
+            let within = epochs;
+            epochs += epoch_change(item.tag);
             if symbols.gathers(item.kind) {
                 // The last one and as many as words tell of are enough of a large set.
                 members.truncate(MOST_MEMBERS);
                 members.push(item);
                 if let Some(full) = set.take(symbol) {
-                    push(full, &members, events + 1);
+                    push(full, &members, events + 1, epochs);
                     members.clear();
                 }
             } else {
                 if let Some(whole) = set.close() {
-                    push(whole, &members, events);
+                    push(whole, &members, events, within);
                     members.clear();
                 }
-                push(symbol, &[item], events + 1);
+                push(symbol, &[item], events + 1, epochs);
             }
             before = Some(item);
             events += 1;
@@ -114,7 +116,7 @@ impl Pilot {
             }
         }
         if let (Some(whole), Some(_)) = (set.close(), before) {
-            push(whole, &members, events);
+            push(whole, &members, events, epochs);
         }
         Ok(pilot)
     }

@@ -34,11 +34,16 @@ pub struct DumpStats {
 }
 
 /// Saves the memory of the upper half: pages to `store`, their places to `state`. [`Store::save`] then makes the cut durable.
+/// `shared`: memory that ranks share through MPI, and what of it is this rank's to save.
 ///
 /// # Errors
 /// If some of it cannot be saved (memory that is shared for writing), or the store cannot be written; the program is unharmed.
-pub fn memory(store: &mut Store, state: &mut State) -> Result<DumpStats, MemoryError> {
-    memory_in(&memory::ranges(), Kinds::open()?, store, state)
+pub fn memory(
+    store: &mut Store,
+    state: &mut State,
+    shared: &[(Range<usize>, Range<usize>)],
+) -> Result<DumpStats, MemoryError> {
+    memory_in(&memory::ranges(), Kinds::open()?, store, state, shared)
 }
 
 /// As [`memory`], of these ranges of addresses, as `kinds` shows them.
@@ -47,13 +52,25 @@ pub(crate) fn memory_in(
     kinds: Kinds,
     store: &mut Store,
     state: &mut State,
+    shared: &[(Range<usize>, Range<usize>)],
 ) -> Result<DumpStats, MemoryError> {
     let path = "/proc/self/mem";
     let mem = File::open(path).map_err(|source| MemoryError::Proc { path, action: "open", source })?;
     let before = store.pages();
     let mut dump = Dump { store, mem, kinds, space: Vec::new(), hashes: Vec::new() };
-    let mappings = memory::mappings(ranges)?;
-    let regions = mappings.iter().map(|mapping| dump.region(mapping)).collect::<Result<Vec<_>, _>>()?;
+    let mut mappings = memory::mappings(ranges)?;
+    let regions = mappings
+        .iter_mut()
+        .map(|mapping| {
+            let within = |whole: &Range<usize>| whole.start as u64 <= mapping.start && mapping.end <= whole.end as u64;
+            let own = shared.iter().find(|(whole, _)| within(whole)).map(|(_, own)| own.start as u64..own.end as u64);
+            if own.is_some() {
+                // Its file is nobody's but the window's.
+                (mapping.inode, mapping.name) = (0, String::new());
+            }
+            dump.region(mapping, own.unwrap_or(0..u64::MAX))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     (state.regions, state.hashes) = (regions, dump.hashes);
     state.huge_policy = memory::huge_policy();
     let runs = state.regions.iter().flat_map(|region| &region.runs);
@@ -76,7 +93,8 @@ struct Dump<'a> {
 }
 
 impl Dump<'_> {
-    fn region(&mut self, mapping: &Mapping) -> Result<Region, MemoryError> {
+    /// Saves a mapping, of which the pages in `own` are this rank's.
+    fn region(&mut self, mapping: &Mapping, own: Range<u64>) -> Result<Region, MemoryError> {
         let shared = mapping.flags.has(Flags::SHARED);
         if shared && mapping.is_file() && mapping.protection.allows(Protection::WRITE) {
             return Err(MemoryError::Shared { name: mapping.name.clone(), start: mapping.start });
@@ -89,7 +107,7 @@ impl Dump<'_> {
         let kinds = self.kinds.of(mapping)?;
         let mut runs = Vec::new();
         let mut at = mapping.start;
-        for (pages, kind) in self.refine(mapping, kinds)? {
+        for (pages, kind) in only(mapping.start, self.refine(mapping, kinds)?, own) {
             let end = at + pages * PAGE as u64;
             match kind {
                 Kind::Absent if !mapping.is_file() || mapping.protection.0 == 0 => {
@@ -225,6 +243,24 @@ impl Dump<'_> {
         }
         Ok(())
     }
+}
+
+/// The stretches from `start` on, with what lies outside of `own` as if nothing were there.
+fn only(start: u64, kinds: Vec<Stretch>, own: Range<u64>) -> Vec<Stretch> {
+    let (mut kept, mut at) = (Vec::with_capacity(kinds.len()), start);
+    for (pages, kind) in kinds {
+        let end = at + pages * PAGE as u64;
+        let (first, last) = (own.start.clamp(at, end), own.end.clamp(at, end));
+        for (bytes, kind) in
+            [(first - at, Kind::Absent), (last.max(first) - first, kind), (end - last.max(first), Kind::Absent)]
+        {
+            if bytes > 0 {
+                kept.push((bytes / PAGE as u64, kind));
+            }
+        }
+        at = end;
+    }
+    kept
 }
 
 /// The hash of each page, none for one that is zero.

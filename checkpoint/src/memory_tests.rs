@@ -192,7 +192,7 @@ fn state() -> State {
 
 fn save(range: &Range<u64>, kinds: Kinds, store: &mut Store, cut: u32) -> (State, dump::DumpStats) {
     let mut state = State { cut, ..state() };
-    let stats = dump::memory_in(std::slice::from_ref(range), kinds, store, &mut state).unwrap();
+    let stats = dump::memory_in(std::slice::from_ref(range), kinds, store, &mut state, &[]).unwrap();
     store.save(&state).unwrap();
     (state, stats)
 }
@@ -304,9 +304,37 @@ fn memory_shared_for_writing_is_refused() {
     map(range.start, PAGE64, RW, libc::MAP_SHARED, Some(&file));
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::create(folder.path(), 0).unwrap();
-    let saved = dump::memory_in(std::slice::from_ref(&range), Kinds::open().unwrap(), &mut store, &mut state());
+    let saved = dump::memory_in(std::slice::from_ref(&range), Kinds::open().unwrap(), &mut store, &mut state(), &[]);
     unmap(&range);
     assert!(matches!(saved, Err(memory::MemoryError::Shared { .. })), "{saved:?}");
+}
+
+#[test]
+fn of_memory_that_ranks_share_only_the_own_part_is_saved() {
+    let _alone = alone();
+    let start = 0x2004_4000_0000;
+    let (whole, own) = (start..start + 8 * PAGE64, start + 2 * PAGE64..start + 5 * PAGE64);
+    let mut file = tempfile::tempfile().unwrap();
+    (1..=8).for_each(|page| file.write_all(&[page; PAGE]).unwrap());
+    map(start, 8 * PAGE64, RW, libc::MAP_SHARED, Some(&file));
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::create(folder.path(), 0).unwrap();
+    let as_usize = |range: &Range<u64>| range.start as usize..range.end as usize;
+    let shared = [(as_usize(&whole), as_usize(&own))];
+    let mut state = state();
+    let kinds = Kinds::open().unwrap();
+    let saved = dump::memory_in(std::slice::from_ref(&whole), kinds, &mut store, &mut state, &shared);
+    store.save(&state).unwrap();
+    unmap(&whole);
+    assert_eq!(saved.unwrap().data, 3 * PAGE64);
+    assert!(state.regions[0].flags.has(Flags::SHARED) && state.regions[0].backing.is_none());
+    let images = Images::open(folder.path()).unwrap();
+    restore::memory(&images, &state).unwrap();
+    // SAFETY: memory that was just mapped.
+    let pages = unsafe { std::slice::from_raw_parts(start as *const u8, 8 * PAGE) };
+    let first: Vec<u8> = pages.chunks(PAGE).map(|page| page[0]).collect();
+    unmap(&whole);
+    assert_eq!(first, [0, 0, 3, 4, 5, 0, 0, 0]);
 }
 
 #[test]

@@ -114,14 +114,19 @@ impl Checkpoint {
             if refusal.is_none() { threads::stop() } else { Err(phasecast_process::Error::Obstacle(String::new())) };
         let refusal = refusal.or_else(|| stopped.as_ref().err().map(ToString::to_string));
         let drained = phasecast_mpi::drain(refusal);
+        let dry = drained.is_ok();
         let outcome = drained.map_err(|reason| anyhow!(reason)).and_then(|()| {
             let threads = stopped.as_ref().map_err(|error| anyhow!("{error}"))?;
             self.write(cut, frame, result, threads.as_slice())
         });
+        // Memory that ranks share stands still until all have saved theirs.
+        phasecast_mpi::barrier();
+        if dry {
+            phasecast_mpi::go_on();
+        }
         if stopped.is_ok() {
             threads::go();
         }
-        phasecast_mpi::barrier();
         outcome
     }
 
@@ -152,7 +157,7 @@ impl Checkpoint {
             self.store = Some(Store::create(&self.plan.images, rank)?);
         }
         let Some(store) = &mut self.store else { bail!("no page store") };
-        let stats = dump::memory(store, &mut state)?;
+        let stats = dump::memory(store, &mut state, &phasecast_mpi::shared_memory())?;
         store.save(&state)?;
         Ok(stats.fresh)
     }

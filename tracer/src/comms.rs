@@ -34,11 +34,28 @@ pub struct Comm {
     pub local: u32,
     /// This process's rank in it.
     pub rank: i32,
+    /// The window that it stands for, if it is one that a window was made from.
+    pub window: Option<Window>,
     group: &'static Group,
     outdegree: AtomicI32,
+    /// Windows that were made from it.
+    windows: AtomicU32,
+}
+
+/// A window.
+#[derive(Debug, Default)]
+pub struct Window {
+    /// Its number among those that were made from its communicator.
+    pub number: u32,
+    /// World ranks of those to which this rank has opened its memory, and of those whose memory it has access to.
+    pub epochs: Mutex<[Vec<i32>; 2]>,
 }
 
 impl Comm {
+    fn new(local: u32, rank: i32, group: &'static Group) -> Comm {
+        Comm { local, rank, window: None, group, outdegree: AtomicI32::new(-1), windows: AtomicU32::new(0) }
+    }
+
     /// The peer with this rank, as a trace has it.
     #[inline(always)]
     pub fn peer(&self, rank: i32, layout: &Layout) -> i32 {
@@ -158,7 +175,13 @@ pub fn define_like(handle: usize, model: &Comm) -> &'static Comm {
     enter(handle, Members { group, rank: model.rank })
 }
 
-/// Lets a window or file stand for a communicator.
+/// Lets a window stand for its communicator.
+pub fn bind_window(handle: usize, comm: &'static Comm) {
+    let window = Window { number: comm.windows.fetch_add(1, Relaxed), ..Window::default() };
+    bind(handle, Box::leak(Box::new(Comm { window: Some(window), ..Comm::new(comm.local, comm.rank, comm.group) })));
+}
+
+/// Lets a file stand for its communicator.
 pub fn bind(handle: usize, comm: &'static Comm) {
     if let Some(known) = known().as_mut() {
         known.by_handle.insert(handle, comm);
@@ -191,7 +214,7 @@ fn enter(handle: usize, Members { group, rank }: Members) -> &'static Comm {
     let group: &'static Group = known.groups.entry(key).or_insert_with(|| Box::leak(Box::new(group)));
     let local = known.next;
     known.next += 1;
-    let comm: &'static Comm = Box::leak(Box::new(Comm { local, rank, group, outdegree: AtomicI32::new(-1) }));
+    let comm: &'static Comm = Box::leak(Box::new(Comm::new(local, rank, group)));
     known.by_handle.insert(handle, comm);
     GENERATION.fetch_add(1, Relaxed);
     let defs = [CommDef { local, members: group.members.clone(), remote: group.remote.clone() }];
@@ -222,7 +245,7 @@ fn query(handle: usize) -> Members {
 }
 
 /// World ranks of a group's members; [`PEER_NONE`] for those of another world.
-fn world_ranks(group: usize) -> Vec<i32> {
+pub fn world_ranks(group: usize) -> Vec<i32> {
     let mut size = 0i32;
     mpi!(MPI_Group_size(group, &raw mut size));
     let ranks: Vec<i32> = (0..size).collect();
@@ -243,7 +266,7 @@ fn made(members: &[u32], remote: &[u32]) -> &'static Comm {
     let (inter, own) = (!remote.is_empty(), members.len());
     let group = Group { members: members.to_vec(), remote: remote.to_vec(), peers, identity, inter, own };
     let group = Box::leak(Box::new(group));
-    Box::leak(Box::new(Comm { local: 7, rank: 0, group, outdegree: AtomicI32::new(-1) }))
+    Box::leak(Box::new(Comm::new(7, 0, group)))
 }
 
 #[cfg(test)]

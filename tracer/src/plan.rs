@@ -29,6 +29,8 @@ pub struct Plan {
     pub source: usize,
     /// The target of one-sided communication.
     pub target: usize,
+    /// The group.
+    pub group: usize,
     /// Tag of what is sent.
     pub send_tag: usize,
     /// Tag of what is received.
@@ -179,6 +181,7 @@ const fn plan(index: usize, next: u16) -> Plan {
         dest,
         source,
         target: first(params, Kind::TargetRank, 0),
+        group: first(params, Kind::Group, 0),
         send_tag: if dest == NONE { NONE } else { first(params, Kind::Tag, dest) },
         recv_tag: if source == NONE { NONE } else { first(params, Kind::Tag, source) },
         request: first(params, Kind::Request, 0),
@@ -238,8 +241,9 @@ const fn recorded(procedure: &Procedure) -> bool {
 /// Whether all processes of a group call it: a constructor or the end of a window, a fence, collective input and output.
 const fn collective(procedure: &Procedure) -> bool {
     match procedure.class {
-        Class::Rma { step: RmaStep::WindowConstructor | RmaStep::WindowFree, .. } => true,
-        Class::Rma { .. } => is(procedure.name, "MPI_Win_fence"),
+        Class::Rma { step, .. } => {
+            matches!(step, RmaStep::WindowConstructor | RmaStep::WindowFree | RmaStep::Fence)
+        }
         Class::Io { collective, .. } => collective,
         _ => false,
     }

@@ -54,22 +54,22 @@ const BY_NAME: [(&str, Class); 13] = [
 ];
 
 /// Synchronisation of one-sided communication, without `MPI_Win_`.
-const WINDOW_SYNCHRONISATION: [&str; 15] = [
-    "fence",
-    "start",
-    "complete",
-    "post",
-    "wait",
-    "test",
-    "lock",
-    "lock_all",
-    "unlock",
-    "unlock_all",
-    "flush",
-    "flush_all",
-    "flush_local",
-    "flush_local_all",
-    "sync",
+const WINDOW_SYNCHRONISATION: [(&str, RmaStep); 15] = [
+    ("fence", RmaStep::Fence),
+    ("post", RmaStep::Post),
+    ("start", RmaStep::Start),
+    ("complete", RmaStep::Complete),
+    ("wait", RmaStep::Wait),
+    ("test", RmaStep::Wait),
+    ("lock", RmaStep::Lock),
+    ("lock_all", RmaStep::Lock),
+    ("unlock", RmaStep::Unlock),
+    ("unlock_all", RmaStep::Unlock),
+    ("flush", RmaStep::Flush),
+    ("flush_all", RmaStep::Flush),
+    ("flush_local", RmaStep::Flush),
+    ("flush_local_all", RmaStep::Flush),
+    ("sync", RmaStep::Flush),
 ];
 
 /// Work on a window that neither moves data nor orders it, without `MPI_Win_`.
@@ -261,9 +261,11 @@ fn window(base: &str, params: &[Param], timing: Timing) -> Class {
         None => RmaStep::Communication,
         Some(_) if direction(Kind::Window) == Some(Direction::Out) => RmaStep::WindowConstructor,
         Some("free") => RmaStep::WindowFree,
-        Some(rest) if WINDOW_SYNCHRONISATION.contains(&rest) => RmaStep::Synchronisation,
         Some(rest) if WINDOW_OTHER.contains(&rest) => RmaStep::Other,
-        Some(_) => return Class::Other,
+        Some(rest) => match WINDOW_SYNCHRONISATION.iter().find(|(name, _)| *name == rest) {
+            Some((_, step)) => *step,
+            None => return Class::Other,
+        },
     };
     Class::Rma { step, timing }
 }

@@ -9048,7 +9048,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Complete, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9157,7 +9157,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Fence, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9168,7 +9168,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Flush, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9178,7 +9178,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Flush, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9189,7 +9189,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Flush, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9199,7 +9199,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Flush, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9300,7 +9300,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Lock, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9311,7 +9311,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Lock, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9323,7 +9323,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Post, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9408,7 +9408,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Start, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9418,7 +9418,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Flush, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9429,7 +9429,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Wait, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9450,7 +9450,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Unlock, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9460,7 +9460,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Unlock, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -9470,7 +9470,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::Rma { step: RmaStep::Synchronisation, timing: Timing::Blocking },
+        class: Class::Rma { step: RmaStep::Wait, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {

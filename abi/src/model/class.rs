@@ -95,8 +95,22 @@ pub enum Kinship {
 pub enum RmaStep {
     /// Moves data.
     Communication,
-    /// Orders or completes what moves data.
-    Synchronisation,
+    /// Ends an epoch of all members of the window's group, or begins one, or both.
+    Fence,
+    /// Opens one's own memory to a group's members.
+    Post,
+    /// Begins access to the memory of a group's members, once each has opened it.
+    Start,
+    /// Ends that access.
+    Complete,
+    /// Closes one's own memory once each member of the group has ended its access, or asks whether it can be.
+    Wait,
+    /// Begins access to memory whose owner does nothing about it.
+    Lock,
+    /// Ends that access.
+    Unlock,
+    /// Completes what has been moved, or orders it, within an epoch.
+    Flush,
     /// Makes a window: collective over its communicator.
     WindowConstructor,
     /// Frees a window: collective over its group.

@@ -1,6 +1,6 @@
 //! Makes traces for tests: valid schedules of communication, written through the trace's writer.
 #![allow(dead_code, missing_docs)]
-use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer};
+use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer, epoch_tag};
 use phasecast_trace::writer::{RankWriter, TraceWriter, made_header};
 use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,12 @@ pub enum Act {
     /// A nonblocking collective starts.
     Start {
         comm: u32,
+    },
+    /// Synchronisation of a window with the members of a group: post or complete (it sends), start or wait.
+    Group {
+        sends: bool,
+        closes: bool,
+        with: Vec<u32>,
     },
 }
 
@@ -145,6 +151,12 @@ fn perform(out: &mut RankWriter, now: &mut u64, act: &Act, ns: u64) {
         Act::Start { comm } => {
             let it = Call { comm: CommId(*comm), ..call(Class::Collective, 5, *now, ns) };
             out.push(&Call { flags: Flags::NONBLOCKING, ..it }, &[]).unwrap();
+        }
+        Act::Group { sends, closes, with } => {
+            let kind = if *sends { PartKind::Send } else { PartKind::Recv };
+            let tag = epoch_tag(0, *closes);
+            let parts: Vec<Part> = with.iter().map(|&peer| Part { kind, ..received(peer, tag, 0, false) }).collect();
+            out.push(&call(Class::Rma, 3, *now, ns), &parts).unwrap();
         }
     }
     *now += ns;

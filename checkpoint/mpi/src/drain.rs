@@ -134,6 +134,7 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
         (Some(reason), _) => Err(reason),
         (None, 0) => {
             agree_on_comms(&mut s);
+            s.give_up_locks();
             Ok(())
         }
         (None, _) => Err(format!("rank {} refuses it", worst[1])),
@@ -162,6 +163,11 @@ pub fn refuse() {
     let pair = library.constant("MPI_2INT").unwrap_or(0);
     let most = library.constant("MPI_MAXLOC").unwrap_or(0);
     lower!(library, MPI_Allreduce(given.as_ptr(), worst.as_mut_ptr(), 1, pair, most, private));
+}
+
+/// Takes up again, after a cut that was drained, what the drain has ended for the library.
+pub fn go_on() {
+    session().take_locks_again();
 }
 
 /// Waits until all ranks are here.

@@ -2,12 +2,14 @@
 //! half's range.
 use crate::forward::{arguments, forward_args, forward_with};
 use crate::session::{Call, Session, session};
+use crate::shared::Shared;
 use crate::words::read_handle;
 use phasecast_abi::{Domain, Kind};
 use phasecast_process::space;
 use serde::{Deserialize, Serialize};
 
-const PAGE: usize = 4096;
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
 
 /// Memory that was lent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +17,8 @@ pub struct Lent {
     blocks: Vec<(usize, usize)>,
     /// Memory of windows, by the program's handle.
     windows: Vec<(usize, usize)>,
+    /// Windows on memory that the ranks of a node share.
+    pub shared: Vec<Shared>,
     /// The page with values of predefined attributes, and how much of it is used.
     values: Option<(usize, usize)>,
     /// Values that were copied: the library's address, ours.
@@ -34,6 +38,18 @@ impl Lent {
     /// Forgets which values have been copied: the library has others now.
     pub fn forget_values(&mut self) {
         self.copies.clear();
+    }
+
+    /// The window on shared memory with this handle of the program, as it was passed.
+    pub fn shared(&self, window: usize) -> Option<&Shared> {
+        self.shared.iter().find(|shared| shared.window == window || shared.window == window as u32 as usize)
+    }
+
+    fn free_shared(&mut self, window: usize) {
+        if let Some(at) = self.shared.iter().position(|shared| shared.window == window) {
+            let whole = self.shared.swap_remove(at).whole();
+            space::take_back(whole.start, whole.len());
+        }
     }
 
     fn free(&mut self, at: usize) -> bool {
@@ -118,6 +134,8 @@ pub unsafe fn free_window(call: &mut Call) -> usize {
             let (_, base) = s.memory.windows.swap_remove(at);
             s.memory.free(base);
         }
+        s.memory.free_shared(handle);
+        s.one_sided.freed(handle);
         s.event();
     }
     result
@@ -156,6 +174,13 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
     unsafe {
         let found = result as i32 == 0 && *(args[3] as *const i32) != 0;
         let value = args[2] as *mut usize;
+        if found
+            && address
+            && let Some(shared) = s.memory.shared(args[0])
+        {
+            // MPICH 4.0 rounds it down to a multiple of 8.
+            *value = shared.own_base();
+        }
         if !found || address || s.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
             return result;
         }
@@ -194,7 +219,10 @@ impl Session {
             let bytes = crate::words::handle_bytes(self.values.upper, Kind::Window);
             let window = if bytes == 4 { object as u32 as usize } else { object };
             let allocated = self.memory.windows.iter().any(|(handle, _)| *handle == window);
-            let flavor = allocated.then(|| self.values.above("MPI_WIN_FLAVOR_ALLOCATE")).flatten();
+            let flavor = match self.memory.shared(window) {
+                Some(_) => self.values.above("MPI_WIN_FLAVOR_SHARED"),
+                None => allocated.then(|| self.values.above("MPI_WIN_FLAVOR_ALLOCATE")).flatten(),
+            };
             flavor.map_or_else(|| up(Domain::WindowFlavor), |flavor| flavor as i32)
         } else if named("MPI_WIN_MODEL") {
             up(Domain::WindowModel)

@@ -16,6 +16,7 @@ use crate::recorded::Recorded;
 use crate::requests::{Requests, Stage, What};
 use crate::session::{Session, Traffic, install, session};
 use crate::upper::Upper;
+use crate::windows::OneSided;
 use crate::words::Scratch;
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ pub struct State {
     files: Vec<Pointers>,
     attributes: Vec<Attribute>,
     errors: Own,
-    fenced: std::collections::BTreeSet<usize>,
+    one_sided: OneSided,
     /// Events before the cut.
     pub events: u64,
     /// The level of thread support, in neutral form.
@@ -74,7 +75,7 @@ impl State {
             files: s.file_pointers(),
             attributes: s.attributes(),
             errors: s.errors.clone(),
-            fenced: s.one_sided.fenced.clone(),
+            one_sided: s.one_sided.clone(),
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
             clock,
@@ -135,8 +136,8 @@ impl State {
         let mut s = session();
         s.set_file_pointers(&self.files);
         s.set_attributes(&self.attributes);
-        s.one_sided.fenced = self.fenced;
-        s.fence_again();
+        s.one_sided = self.one_sided;
+        s.epochs_again();
         s.restoring = false;
         QUIET.store(false, Relaxed);
         if let Some((at, size)) = s.memory.attached {
@@ -183,7 +184,11 @@ unsafe fn again(record: &Record) -> Result<(), String> {
     };
     // SAFETY: the caller's.
     let result = unsafe { crate::route::again(index, shape, &args) };
-    session().replaying.clear();
+    let mut s = session();
+    s.replaying.clear();
+    if let Some(reason) = s.trouble.take() {
+        return Err(format!("{} cannot be made again: {reason}", record.procedure));
+    }
     if result as i32 != 0 {
         return Err(format!("{} cannot be made again: error {}", record.procedure, result as i32));
     }

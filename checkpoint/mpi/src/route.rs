@@ -3,7 +3,7 @@
 use crate::session::{Call, session};
 use crate::shape::Shape;
 use crate::{
-    attributes, callbacks, completion, convert, errors, forward, life, matched, memory, point, start, windows,
+    attributes, callbacks, completion, convert, errors, forward, life, matched, memory, point, shared, start, windows,
 };
 use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 
@@ -22,7 +22,8 @@ pub fn route(shape: &Shape) -> Route {
         "MPI_Free_mem" => return memory::free,
         "MPI_Win_allocate" | "MPI_Win_allocate_c" => return memory::window,
         "MPI_Win_free" => return memory::free_window,
-        "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => return windows::shared,
+        "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => return shared::window,
+        "MPI_Win_shared_query" | "MPI_Win_shared_query_c" => return shared::query,
         "MPI_Buffer_attach" | "MPI_Buffer_attach_c" | "MPI_Buffer_detach" | "MPI_Buffer_detach_c" => {
             return memory::buffer;
         }
@@ -54,7 +55,6 @@ pub fn route(shape: &Shape) -> Route {
     match procedure.class {
         Class::Init => life::init,
         Class::SessionInit => life::session_init,
-        Class::Rma { step: RmaStep::Communication | RmaStep::Synchronisation, .. } => windows::one_sided,
         Class::Finalize => life::finalize,
         Class::Pcontrol => life::nothing,
         Class::Send { timing: Timing::Blocking, .. } => point::send,
@@ -68,6 +68,7 @@ pub fn route(shape: &Shape) -> Route {
         Class::Collective { timing: Timing::Blocking, .. } => event,
         Class::CommConstructor { .. } => comm,
         Class::Rma { step: RmaStep::WindowConstructor | RmaStep::WindowFree, .. } => event,
+        Class::Rma { step, .. } if step != RmaStep::Other => windows::one_sided,
         _ if procedure.output_index(Kind::Request).is_some() => point::post,
         Class::Io { collective: true, .. } => event,
         _ => plain,
@@ -123,13 +124,14 @@ unsafe fn comm(call: &mut Call) -> usize {
     result
 }
 
-/// Makes an object with callbacks.
+/// Makes an object in a way of its own.
 type Maker = unsafe fn(usize, &'static Shape, &[usize; 14]) -> usize;
 
 fn maker(procedure: &Procedure) -> Option<Maker> {
     let name = procedure.name;
     match name {
         "MPI_Op_create" | "MPI_Op_create_c" => Some(callbacks::create_operation),
+        "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => Some(shared::allocate),
         _ if name.ends_with("create_errhandler") || name == "MPI_Errhandler_create" => Some(callbacks::create_handler),
         _ if name.ends_with("create_keyval") || name == "MPI_Keyval_create" => Some(callbacks::create_keyval),
         _ => None,

@@ -73,6 +73,8 @@ pub struct Session {
     pub finalized: bool,
     /// Why this rank cannot be saved now, if there is a reason that lasts.
     pub unsaveable: Vec<String>,
+    /// Why the last call failed, where the library was not what refused it.
+    pub trouble: Option<String>,
     /// Objects with attributes whose key was freed: slot of the kind, the program's handle.
     pub keyless: Vec<(u8, u64)>,
     /// Error classes and codes of the program's own.
@@ -208,6 +210,7 @@ impl Session {
             thread_level: None,
             finalized: false,
             unsaveable: Vec::new(),
+            trouble: None,
             keyless: Vec::new(),
             errors: crate::errors::Own::default(),
             one_sided: crate::windows::OneSided::default(),
@@ -254,7 +257,13 @@ impl Session {
     /// An event happened.
     #[inline(always)]
     pub fn event(&mut self) {
-        self.events += u64::from(self.callbacks == 0);
+        self.count(1);
+    }
+
+    /// So many events happened.
+    #[inline(always)]
+    pub fn count(&mut self, events: u64) {
+        self.events += if self.callbacks == 0 { events } else { 0 };
         self.look();
     }
 

@@ -1,96 +1,190 @@
-//! One-sided communication. A cut can lie only where none is under way: between epochs, or, with fences, where nothing was
-//! put or got since the last.
+//! One-sided communication. A cut can lie only where none is under way: between epochs; with fences, where nothing was
+//! put or got since the last; and while a rank holds shared locks, as programs do that lock all once and for all: these
+//! are given up at the cut, which completes what was put or got, and taken again.
 use crate::calls::lower;
 use crate::forward::forward;
 use crate::session::{Call, Session, session};
 use phasecast_abi::{Class, Kind, RmaStep};
-use std::collections::BTreeSet;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// What is under way.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A lock that this rank holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Lock {
+    /// Nobody else may have it.
+    exclusive: bool,
+    /// The program has asserted that nobody else wants it.
+    unchecked: bool,
+}
+
+/// How a window stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Standing {
+    /// The last synchronisation was a fence that has begun an epoch.
+    fenced: bool,
+    /// Something was put or got since.
+    since_fence: bool,
+    /// Members of the group to which this rank has opened its memory.
+    exposed: Option<u64>,
+    /// Members of the group whose memory this rank has access to.
+    access: Option<u64>,
+    /// Locks by their target; none: of all.
+    locks: BTreeMap<Option<i32>, Lock>,
+}
+
+/// What is under way, by window (the program's handles).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OneSided {
-    /// Windows (the program's handles) on which the last synchronisation was a fence: it has begun an epoch.
-    pub fenced: BTreeSet<usize>,
-    /// Epochs that a lock, a start or a post has opened.
-    pub epochs: i64,
-    /// Something was put or got since the last fence.
-    pub since_fence: bool,
+    windows: BTreeMap<usize, Standing>,
 }
 
 impl OneSided {
     /// Why a cut cannot lie here.
     pub fn obstacle(&self) -> Option<String> {
-        if self.epochs > 0 {
-            return Some("a window is locked, or in an epoch that MPI_Win_start or MPI_Win_post began".into());
-        }
-        self.since_fence.then(|| "one-sided communication is under way until the next MPI_Win_fence".into())
+        let reason = |window: &Standing| {
+            if window.exposed.is_some() || window.access.is_some() {
+                Some("a window is in an epoch that MPI_Win_start or MPI_Win_post began")
+            } else if window.locks.values().any(|lock| lock.exclusive) {
+                Some(
+                    "a window is in an epoch that MPI_Win_lock began with MPI_LOCK_EXCLUSIVE: nobody else may come between",
+                )
+            } else if window.since_fence {
+                Some("one-sided communication with a window is under way until the next MPI_Win_fence")
+            } else {
+                None
+            }
+        };
+        self.windows.values().find_map(reason).map(String::from)
+    }
+
+    /// A window was freed.
+    pub fn freed(&mut self, window: usize) {
+        self.windows.remove(&window);
     }
 }
 
 impl Session {
-    /// Begins the epochs again that fences had begun.
-    pub fn fence_again(&mut self) {
+    /// The windows that the program has, in the order in which they were made, which is the same on all their ranks: the
+    /// program's handles and the library's.
+    fn windows(&self) -> Vec<(usize, usize)> {
+        let made = |number| self.objects.get(Kind::Window, number).and_then(|object| object.record);
+        let mut open = self.objects.in_use(Kind::Window);
+        open.sort_by_key(|&(number, _)| made(number));
+        open.into_iter().map(|(number, lower)| (self.objects.encode(Kind::Window, number), lower)).collect()
+    }
+
+    /// All locks that this rank holds: the library's window and its form of the target.
+    fn locks(&self) -> impl Iterator<Item = (usize, Option<i32>, Lock)> {
+        let null = self.library.constant("MPI_PROC_NULL").unwrap_or(0) as i32;
+        let of = move |(window, lower): (usize, usize)| {
+            let locks = self.one_sided.windows.get(&window).map(|standing| &standing.locks);
+            let below = move |target: i32| if target < 0 { null } else { target };
+            locks.into_iter().flatten().map(move |(target, lock)| (lower, target.map(below), *lock))
+        };
+        self.windows().into_iter().flat_map(of)
+    }
+
+    /// Gives up all locks, which completes what was put or got. To be called on all ranks, none of which has an exclusive
+    /// lock.
+    pub fn give_up_locks(&self) {
         let library = self.library;
-        let open = self.objects.in_use(Kind::Window);
-        for (number, lower) in open {
-            if self.one_sided.fenced.contains(&self.objects.encode(Kind::Window, number)) {
+        for (window, target, _) in self.locks() {
+            match target {
+                Some(target) => lower!(library, MPI_Win_unlock(target, window)),
+                None => lower!(library, MPI_Win_unlock_all(window)),
+            };
+        }
+    }
+
+    /// Takes the locks again that [`Session::give_up_locks`] gave up.
+    pub fn take_locks_again(&self) {
+        let library = self.library;
+        let named = |name| library.constant(name).unwrap_or(0);
+        for (window, target, lock) in self.locks() {
+            let assertion = if lock.unchecked { named("MPI_MODE_NOCHECK") } else { 0 };
+            match target {
+                Some(target) => lower!(library, MPI_Win_lock(named("MPI_LOCK_SHARED"), target, assertion, window)),
+                None => lower!(library, MPI_Win_lock_all(assertion, window)),
+            };
+        }
+    }
+
+    /// After a restart, begins the epochs again that fences had begun, and takes the locks.
+    pub fn epochs_again(&self) {
+        let library = self.library;
+        for (window, lower) in self.windows() {
+            if self.one_sided.windows.get(&window).is_some_and(|standing| standing.fenced) {
                 lower!(library, MPI_Win_fence(0, lower));
             }
         }
+        self.take_locks_again();
+    }
+
+    /// Members of a group: the program's handle.
+    fn group_size(&mut self, group: usize) -> u64 {
+        let (library, lower, mut size) = (self.library, self.down_handle(Kind::Group, group), 0i32);
+        lower!(library, MPI_Group_size(lower, &raw mut size));
+        u64::try_from(size).unwrap_or(0)
     }
 }
 
-/// One-sided communication and its synchronisation.
+/// One-sided communication and its synchronisation. Each member of a group that is synchronised with is an event, and so
+/// is a fence.
 ///
 /// # Safety
 /// A call of the gate.
 pub unsafe fn one_sided(call: &mut Call) -> usize {
     let procedure = session().shapes[call.index].procedure;
-    let request = procedure.output_index(phasecast_abi::Kind::Request).is_some();
+    let request = procedure.output_index(Kind::Request).is_some();
     // SAFETY: the caller's.
     let result = unsafe { if request { crate::point::post(call) } else { forward(call) } };
-    if result as i32 != 0 {
+    let (Class::Rma { step, .. }, Some(at)) = (procedure.class, procedure.param_index(Kind::Window)) else {
+        return result;
+    };
+    if result as i32 != 0 || step == RmaStep::Flush {
         return result;
     }
-    let mut s = session();
-    let Class::Rma { step, .. } = procedure.class else { return result };
-    if step == RmaStep::Communication {
-        s.one_sided.since_fence = s.one_sided.epochs == 0;
-        return result;
+    let mut access = session();
+    let s = &mut *access;
+    let bytes = crate::words::handle_bytes(s.values.upper, Kind::Window);
+    let window = if bytes == 4 { call.arg(at) as u32 as usize } else { call.arg(at) };
+    let group = procedure.param_index(Kind::Group).map(|at| s.group_size(call.arg(at)));
+    let constant = |name| s.values.above(name).unwrap_or(0) as i32;
+    let argument = |name| procedure.param_named(name).map(|at| call.arg(at) as i32);
+    let standing = s.one_sided.windows.entry(window).or_default();
+    if !matches!(step, RmaStep::Communication | RmaStep::Fence) {
+        standing.fenced = false;
     }
-    match procedure.name {
-        "MPI_Win_fence" => {
-            s.one_sided.since_fence = false;
-            let window = call.arg(1) & s.values.upper.layout().handle_mask as usize;
-            s.one_sided.fenced.insert(window);
-            s.event();
+    let mut events = None;
+    match step {
+        RmaStep::Communication => {
+            standing.since_fence |= standing.access.is_none() && standing.locks.is_empty();
         }
-        "MPI_Win_lock" | "MPI_Win_lock_all" | "MPI_Win_start" | "MPI_Win_post" => {
-            s.one_sided.epochs += 1;
-            s.one_sided.fenced.clear();
+        RmaStep::Fence => {
+            let last = argument("assert").unwrap_or(0) & constant("MPI_MODE_NOSUCCEED") != 0;
+            (standing.fenced, standing.since_fence) = (!last, false);
+            events = Some(1);
         }
-        "MPI_Win_unlock" | "MPI_Win_unlock_all" | "MPI_Win_complete" | "MPI_Win_wait" => s.one_sided.epochs -= 1,
-        "MPI_Win_test" => {
-            // SAFETY: the caller's: the flag.
-            let done = unsafe { *(call.arg(1) as *const i32) } != 0;
-            s.one_sided.epochs -= i64::from(done);
+        RmaStep::Post => (standing.exposed, events) = (group, group),
+        RmaStep::Start => (standing.access, events) = (group, group),
+        RmaStep::Complete => events = standing.access.take(),
+        RmaStep::Wait => {
+            let flag = procedure.param_index(Kind::Flag);
+            // SAFETY: the caller's: the flag that the library has written.
+            if flag.is_none_or(|flag| unsafe { *(call.arg(flag) as *const i32) } != 0) {
+                events = standing.exposed.take();
+            }
         }
+        RmaStep::Lock => {
+            let exclusive = argument("lock_type") == Some(constant("MPI_LOCK_EXCLUSIVE"));
+            let unchecked = argument("assert").unwrap_or(0) & constant("MPI_MODE_NOCHECK") != 0;
+            standing.locks.insert(argument("rank"), Lock { exclusive, unchecked });
+        }
+        RmaStep::Unlock => drop(standing.locks.remove(&argument("rank"))),
         _ => {}
     }
-    result
-}
-
-/// `MPI_Win_allocate_shared`: its memory is the library's, so no image can hold it.
-///
-/// # Safety
-/// A call of the gate.
-pub unsafe fn shared(call: &mut Call) -> usize {
-    // SAFETY: the caller's.
-    let result = unsafe { forward(call) };
-    if result as i32 == 0 {
-        let mut s = session();
-        s.unsaveable.push("the program has memory that MPI shares between ranks (MPI_Win_allocate_shared)".into());
-        s.event();
+    if let Some(events) = events {
+        s.count(events);
     }
     result
 }

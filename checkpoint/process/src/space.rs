@@ -279,7 +279,17 @@ pub fn lend(at: Option<usize>, len: usize) -> Result<usize, Error> {
     map("memory that MPI lends", at, len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
 }
 
-/// Gives back what [`lend`] mapped.
+/// Maps a file for the upper half on behalf of the host, which other processes map too: what MPI lends to several ranks
+/// at once. Where there is room, or at `at`, in place of what the upper half has there.
+///
+/// # Errors
+/// If there is no room.
+pub fn share(at: Option<usize>, len: usize, file: c_int) -> Result<usize, Error> {
+    let flags = libc::MAP_SHARED | if at.is_some() { libc::MAP_FIXED } else { 0 };
+    map("memory that ranks share", at, len, libc::PROT_READ | libc::PROT_WRITE, flags, file, 0)
+}
+
+/// Gives back what [`lend`] or [`share`] mapped.
 pub fn take_back(start: usize, len: usize) {
     unmap(start, len);
 }

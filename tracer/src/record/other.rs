@@ -1,11 +1,12 @@
 //! One-sided communication, input and output, what frees handles, and what else is recorded.
-use super::{Call, failed, handle_at, side_bytes};
-use crate::comms::{self, Comm};
+use super::{Call, failed, handle_at, part, side_bytes};
+use crate::comms::{self, Comm, Window};
 use crate::plan::{NONE, Plan, exists};
 use crate::requests::REQUESTS;
 use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Kind, Layout, RmaStep, Timing};
-use phasecast_trace::model::{Class, Flags, PEER_NONE, TAG_NONE};
+use phasecast_trace::model::{Class, Flags, PEER_NONE, PartKind, TAG_NONE, epoch_tag};
+use std::sync::PoisonError;
 
 /// What is about to be freed is forgotten now, because its handle may be used again at once; its communicator is needed
 /// later.
@@ -86,12 +87,16 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         _ => (Class::Other, Timing::Blocking),
     };
     let mut comm = before;
-    let makes = matches!(plan.class, Does::Rma { step: RmaStep::WindowConstructor, .. })
-        || plan.object_is_file && plan.object_by_address && plan.comm != NONE;
-    if makes {
+    let window = matches!(plan.class, Does::Rma { step: RmaStep::WindowConstructor, .. });
+    if window || plan.object_is_file && plan.object_by_address && plan.comm != NONE {
         let parent = thread.comm(args[plan.comm]);
         // SAFETY: the caller's.
-        comms::bind(unsafe { object_handle(layout, plan, args) }, parent);
+        let handle = unsafe { object_handle(layout, plan, args) };
+        if window {
+            comms::bind_window(handle, parent)
+        } else {
+            comms::bind(handle, parent)
+        }
         comm = Some(parent);
     }
     let peer = match (comm, plan.target) {
@@ -114,5 +119,35 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         let request = unsafe { handle_at(layout, args[plan.request]) };
         REQUESTS.lock().forget(request);
     }
-    thread.record(call, &call.shape(class, flags, peer, TAG_NONE, bytes, comm.map_or(0, |comm| comm.local)));
+    let shape = call.shape(class, flags, peer, TAG_NONE, bytes, comm.map_or(0, |comm| comm.local));
+    thread.parts.clear();
+    if let (Does::Rma { step, .. }, Some(comm)) = (plan.class, comm)
+        && let Some(window) = &comm.window
+    {
+        // SAFETY: the caller's.
+        unsafe { epoch(thread, step, plan, args, (comm.local, window)) };
+    }
+    thread.record_parts(call, &shape);
+}
+
+/// What a rank and the members of a group tell each other when epochs begin and end: one part for each.
+///
+/// # Safety
+/// `args` are those of the procedure, which has succeeded.
+unsafe fn epoch(thread: &mut Thread, step: RmaStep, plan: &Plan, args: &[usize], (comm, window): (u32, &Window)) {
+    // SAFETY: the caller's.
+    let asked = plan.flag != NONE && unsafe { *(args[plan.flag] as *const i32) } == 0;
+    let (kind, of, closes) = match step {
+        RmaStep::Post => (PartKind::Send, 0, false),
+        RmaStep::Start => (PartKind::Recv, 1, false),
+        RmaStep::Complete => (PartKind::Send, 1, true),
+        RmaStep::Wait if !asked => (PartKind::Recv, 0, true),
+        _ => return,
+    };
+    let mut epochs = window.epochs.lock().unwrap_or_else(PoisonError::into_inner);
+    if !closes {
+        epochs[of] = comms::world_ranks(args[plan.group]);
+    }
+    let tag = epoch_tag(window.number, closes);
+    thread.parts.extend(epochs[of].iter().map(|&peer| part(kind, Flags::default(), peer, tag, 0, comm)));
 }

@@ -107,7 +107,7 @@ fn writing(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn saving(set: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut store = Store::create(set, 0)?;
     let mut state = State { size: 1, ..State::default() };
-    dump::memory(&mut store, &mut state)?;
+    dump::memory(&mut store, &mut state, &[])?;
     store.save(&state)?;
     Ok(())
 }

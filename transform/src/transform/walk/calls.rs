@@ -59,7 +59,8 @@ impl Walk<'_, '_> {
             Class::Probe if role.probe => self.probe(id),
             _ => {}
         }
-        if !self.lanes[id as usize].parts.is_empty() {
+        // One-sided calls take their time, what they tell each other included.
+        if call.class != Class::Rma && !self.lanes[id as usize].parts.is_empty() {
             self.parts(id, output)?;
         }
         self.met(id, output)
