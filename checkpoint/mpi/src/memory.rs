@@ -1,5 +1,6 @@
 //! Memory that MPI lends to a program. It must be the program's own, so that an image has it: it is taken from the upper
 //! half's range.
+use crate::calls::lower;
 use crate::forward::{arguments, forward_args, forward_with};
 use crate::session::{Call, Session, session};
 use crate::shared::Shared;
@@ -90,6 +91,10 @@ pub unsafe fn free(call: &mut Call) -> usize {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn window(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    if let Some(result) = unsafe { window_of_one(call) } {
+        return result;
+    }
     let mut s = session();
     let args = arguments(call, 6);
     let Some(base) = s.memory.allocate(args[0]) else { return no_memory(&s) };
@@ -114,6 +119,35 @@ pub unsafe fn window(call: &mut Call) -> usize {
     }
     s.event();
     0
+}
+
+/// A window for one rank alone with memory that comes with it, where the library makes none on memory of ours (Open MPI
+/// 4.1): it is on the library's own, and the program cannot be saved any more. None for others.
+///
+/// # Safety
+/// A call of the gate of `MPI_Win_allocate` or `MPI_Win_allocate_shared`.
+pub unsafe fn window_of_one(call: &mut Call) -> Option<usize> {
+    let mut s = session();
+    let (library, own, comm) = (s.library, s.private_self, s.down_handle(Kind::Communicator, call.arg(3)));
+    drop(s);
+    let (mut size, mut window) = (0i32, 0usize);
+    lower!(library, MPI_Comm_size(comm, &raw mut size));
+    if size != 1 {
+        return None;
+    }
+    let info = library.constant("MPI_INFO_NULL").unwrap_or(0);
+    if lower!(library, MPI_Win_create(0usize, 0usize, 1usize, info, own, &raw mut window)) == 0 {
+        lower!(library, MPI_Win_free(&raw mut window));
+        return None;
+    }
+    // SAFETY: the caller's.
+    let result = unsafe { crate::forward::forward(call) };
+    if result as i32 == 0 {
+        let mut s = session();
+        s.unsaveable.push(format!("{} makes a window for one rank alone only on memory of its own", library.name));
+        s.event();
+    }
+    Some(result)
 }
 
 /// `MPI_Win_free`, with the memory that came with the window.

@@ -85,6 +85,10 @@ pub fn shared_memory() -> Vec<(Range<usize>, Range<usize>)> {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn window(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    if let Some(result) = unsafe { crate::memory::window_of_one(call) } {
+        return result;
+    }
     let shape = session().shape(call.index);
     let args = arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
