@@ -263,8 +263,7 @@ fn assemble(
             let zones = input.zones.get(r).map_or(&[][..], Vec::as_slice);
             let near = zones.partition_point(|z| z.end() <= before[r].events);
             let order_counts = !input.symbols.gathers(EventKind::Send);
-            let mixed =
-                zones.get(near).is_some_and(|z| z.start < after[r].events && (order_counts || z.end() == u64::MAX));
+            let mixed = zones.get(near).is_some_and(|z| z.start < after[r].events && (order_counts || z.is_rest()));
             if first && !mixed && various != Some(number) {
                 class.hashes[r] = hash;
             } else if class.hashes[r] != hash || mixed {
