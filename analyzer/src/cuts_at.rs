@@ -23,8 +23,9 @@ pub fn cuts_at_every_position(trace: &Trace, pilot: Rank) -> Result<Vec<Vec<u64>
     };
     let symbols = Symbols::new(&survey.volumes.classes(), trace.procedures(), Order::Kept);
     let targets: Vec<u64> = (1..=events).collect();
-    let Closed { cuts, end, .. } =
-        with_feed(trace, 1, |feed| close(trace, &survey, feed, &symbols, pilot.index(), &targets, &stage))?;
+    let Closed { cuts, end, .. } = with_feed(trace, trace.ranks(), 1, |feed| {
+        close(trace, &survey, feed, &symbols, pilot.index(), &targets, &stage)
+    })?;
     let stands = cuts.iter().map(|cut| &cut.stands).chain([&end]);
     let mut cuts: Vec<Vec<u64>> = stands.map(|of| of.iter().map(|stand| stand.events).collect()).collect();
     cuts.dedup();

@@ -148,11 +148,34 @@ impl Segmenter {
     }
 }
 
-/// The places of candidates by their hashes: those of one pattern differ in how often it counts.
-fn by_hash<'c>(candidates: impl Iterator<Item = &'c Candidate>) -> FastMap<u64, Vec<usize>> {
-    let mut index: FastMap<u64, Vec<usize>> = FastMap::default();
-    candidates.enumerate().for_each(|(at, candidate)| index.entry(candidate.hash).or_default().push(at));
-    index
+/// The places of candidates by the hashes of their patterns: those of one pattern differ in how often it counts.
+struct Places {
+    /// Bits by the first bits of the hashes that there are: most patterns are none of a candidate.
+    seen: Vec<u64>,
+    places: FastMap<u64, Vec<usize>>,
+}
+
+impl Places {
+    fn new<'c>(candidates: impl Iterator<Item = (usize, &'c Candidate)>) -> Places {
+        let mut new = Places { seen: vec![0; 1 << 8], places: FastMap::default() };
+        for (at, candidate) in candidates {
+            let (word, bit) = Places::bit(candidate.hash);
+            new.seen[word] |= bit;
+            new.places.entry(candidate.hash).or_default().push(at);
+        }
+        new
+    }
+
+    #[inline]
+    fn bit(hash: u64) -> (usize, u64) {
+        ((hash >> 56) as usize, 1 << (hash >> 50 & 63))
+    }
+
+    #[inline]
+    fn of(&self, hash: u64) -> &[usize] {
+        let (word, bit) = Places::bit(hash);
+        if self.seen[word] & bit == 0 { &[] } else { self.places.get(&hash).map_or(&[], Vec::as_slice) }
+    }
 }
 
 /// A candidate with its cost.
@@ -234,7 +257,7 @@ fn cheapest_first(prices: &mut [Priced]) {
 
 fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance: f64) -> Vec<[Priced; AIMS.len()]> {
     let Some(length) = candidates.first().map(|c| c.length) else { return Vec::new() };
-    let index = by_hash(candidates.iter());
+    let places = Places::new(candidates.iter().enumerate());
     let mut segmenters: Vec<Segmenter> = candidates
         .iter()
         .map(|_| Segmenter { seen: 0, ends: None, classes: FastMap::default(), first_s: 0.0, dead: false })
@@ -242,7 +265,7 @@ fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance:
     let mut point = Point::default();
     let mut pushed = 0;
     patterns(pilot, length, |at, hash| {
-        for &number in index.get(&hash).into_iter().flatten() {
+        for &number in places.of(hash) {
             let segmenter = &mut segmenters[number];
             segmenter.seen += 1;
             if segmenter.dead || !(segmenter.seen - 1).is_multiple_of(candidates[number].every) {
@@ -280,15 +303,12 @@ pub fn positions(pilot: &Pilot, finalists: &[Priced]) -> Vec<Vec<u64>> {
     lengths.sort_unstable();
     lengths.dedup();
     for length in lengths {
-        let index = by_hash(finalists.iter().map(|p| &p.candidate));
+        let own = finalists.iter().map(|p| &p.candidate).enumerate().filter(|(_, c)| c.length == length);
+        let places = Places::new(own);
         let mut seen = vec![0u64; finalists.len()];
         patterns(pilot, length, |at, hash| {
-            for &number in index.get(&hash).into_iter().flatten() {
-                let candidate = finalists[number].candidate;
-                if candidate.length != length {
-                    continue;
-                }
-                if seen[number].is_multiple_of(candidate.every) {
+            for &number in places.of(hash) {
+                if seen[number].is_multiple_of(finalists[number].candidate.every) {
                     found[number].push(at as u64 + 1);
                 }
                 seen[number] += 1;

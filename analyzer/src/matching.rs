@@ -3,7 +3,7 @@
 use crate::survey::Survey;
 use phasecast_trace::Trace;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A hasher for small keys of integers: our keys are not chosen by an adversary who gains from collisions.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Hasher for Mixer {
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 
 /// What messages are matched by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
     /// The sender's rank.
     pub source: u32,
@@ -48,6 +48,14 @@ pub struct Channel {
     pub comm: u32,
     /// The tag.
     pub tag: i32,
+}
+
+impl Hash for Channel {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.source) << 32 | u64::from(self.destination));
+        state.write_u64(u64::from(self.comm) << 32 | u64::from(self.tag as u32));
+    }
 }
 
 /// Messages of a channel so far.

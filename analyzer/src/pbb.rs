@@ -121,7 +121,7 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
     let mut entry: Vec<Placed> = Vec::new();
     let mut block = Block::default();
     let mut last_exit: Vec<u64> = survey.spans.iter().map(|s| s.0).collect();
-    with_feed(trace, settings.threads, |feed| {
+    with_feed(trace, trace.ranks(), settings.threads, |feed| {
         clock::ticks(trace, survey, feed, settings.clock, stage, |tick| {
             block.types.clear();
             block.volumes.clear();

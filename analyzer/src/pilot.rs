@@ -39,7 +39,7 @@ impl Pilot {
         Rank(survey.events.iter().position(|&n| n == most).unwrap_or(0) as u32)
     }
 
-    /// Reads the stream of `rank`. No cut may lie within one of `zones`.
+    /// Reads the stream of `rank`, which is all of `feed`. No cut may lie within one of `zones`.
     ///
     /// # Errors
     /// If its file is damaged.
@@ -86,8 +86,8 @@ impl Pilot {
             pilot.ids.push(if blocked { id | BLOCKED } else { id });
             pilot.exits.push(((last.exit.saturating_sub(span.0)) / pilot.unit).min(u64::from(u32::MAX)) as u32);
         };
-        while let Some(mut item) = feed.peek(rank.index())? {
-            feed.advance(rank.index());
+        while let Some(mut item) = feed.peek(0)? {
+            feed.advance(0);
             if item.kind != EventKind::Collective {
                 item.peer = symbols.peer(item.peer);
             }

@@ -87,7 +87,7 @@ impl Markers {
         let rank = Pilot::choose(survey);
         let span_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
         let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
-        let pilot = with_feed(trace, settings.threads, |feed| {
+        let pilot = with_feed(trace, std::iter::once(rank), settings.threads, |feed| {
             Pilot::read(trace, survey, feed, rank, input.symbols, zones, &stages[0])
         })?;
         let room = MOST_STANDS / survey.spans.len().max(1) as u64;
@@ -111,7 +111,7 @@ fn cut(input: &Input<'_>, markers: Markers, stages: &[Stage<'_>; 3]) -> Result<A
     let mut targets: Vec<u64> = positions.iter().flatten().copied().chain(1..=EARLY).collect();
     targets.sort_unstable();
     targets.dedup();
-    let mut closed = with_feed(trace, settings.threads, |feed| {
+    let mut closed = with_feed(trace, trace.ranks(), settings.threads, |feed| {
         closure::close(trace, survey, feed, input.symbols, rank.index(), &targets, &stages[2])
     })?;
     let forbidden = |cut: &Cut| {
@@ -268,8 +268,7 @@ fn assemble(
             let zones = input.zones.get(r).map_or(&[][..], Vec::as_slice);
             let near = zones.partition_point(|z| z.end() <= before[r].events);
             let order_counts = !input.symbols.gathers(EventKind::Send);
-            let mixed =
-                zones.get(near).is_some_and(|z| z.start < after[r].events && (order_counts || z.end() == u64::MAX));
+            let mixed = zones.get(near).is_some_and(|z| z.start < after[r].events && (order_counts || z.is_rest()));
             if first && !mixed && various != Some(number) {
                 class.hashes[r] = hash;
             } else if class.hashes[r] != hash || mixed {

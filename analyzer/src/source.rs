@@ -2,8 +2,8 @@
 //! them in an order of its own. Memory is bounded by a few blocks per rank.
 use crate::error::AnalyzeError;
 use phasecast_trace::ahead::{Blocks, with_blocks};
-use phasecast_trace::reader::RankReader;
-use phasecast_trace::{Event, EventKind, Flags, Rank, Trace};
+use phasecast_trace::reader::{Stream, View};
+use phasecast_trace::{Call, EventKind, Flags, Part, Rank, Trace};
 
 /// One event, as far as the analysis needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,19 +28,46 @@ pub struct Item {
     pub nonblocking: bool,
 }
 
-impl Item {
-    fn new(event: &Event, nonblocking: bool) -> Item {
-        Item {
-            bytes: event.bytes,
-            exit: event.exit.0,
-            peer: event.peer,
-            tag: event.tag,
-            comm: event.comm.0,
-            proc: event.proc.0,
-            kind: event.kind,
+/// What a shape tells of the items of its calls or parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// The item but for its exit.
+    pub(crate) item: Item,
+    /// Whether it is one.
+    pub(crate) is_event: bool,
+    /// Whether it goes on with the call before it.
+    continued: bool,
+}
+
+impl View for Seen {
+    fn of_call(call: &Call) -> Seen {
+        let item = Item {
+            bytes: call.bytes,
+            exit: 0,
+            peer: call.peer,
+            tag: call.tag,
+            comm: call.comm.0,
+            proc: call.proc.0,
+            kind: call.event().unwrap_or(EventKind::Collective),
             last: false,
-            nonblocking,
-        }
+            nonblocking: call.flags.has(Flags::NONBLOCKING),
+        };
+        Seen { item, is_event: call.event().is_some(), continued: call.flags.has(Flags::CONTINUED) }
+    }
+
+    fn of_part(part: &Part) -> Seen {
+        let item = Item {
+            bytes: part.bytes,
+            exit: 0,
+            peer: part.peer,
+            tag: part.tag,
+            comm: part.comm.0,
+            proc: 0,
+            kind: part.event().unwrap_or(EventKind::Collective),
+            last: false,
+            nonblocking: true,
+        };
+        Seen { item, is_event: part.event().is_some(), continued: false }
     }
 }
 
@@ -48,7 +75,7 @@ const BLOCK: usize = 2048;
 
 /// Streams the items of one rank.
 pub struct Items<'a> {
-    reader: RankReader<'a>,
+    stream: Stream<'a, Seen>,
     block: Vec<Item>,
     at: usize,
     /// The last event read, held back until it is known whether its call goes on.
@@ -58,7 +85,7 @@ pub struct Items<'a> {
 impl<'a> Items<'a> {
     /// The items of `rank`.
     pub fn new(trace: &'a Trace, rank: Rank) -> Items<'a> {
-        Items { reader: trace.calls(rank), block: Vec::new(), at: 0, held: None }
+        Items { stream: trace.view(rank), block: Vec::new(), at: 0, held: None }
     }
 
     /// The next item, or none at the end.
@@ -82,17 +109,22 @@ impl<'a> Items<'a> {
         block.clear();
         block.extend(self.held.take());
         while block.len() <= BLOCK {
-            let Some(call) = self.reader.next_call()? else {
+            let Some(call) = self.stream.next_call()? else {
                 block.last_mut().into_iter().for_each(|item| item.last = true);
                 return Ok(());
             };
-            if !call.call.flags.has(Flags::CONTINUED)
+            let own = call.call.item;
+            if !call.call.continued
                 && let Some(before) = block.last_mut()
             {
                 before.last = true;
             }
-            let nonblocking = call.call.flags.has(Flags::NONBLOCKING) || !call.parts.is_empty();
-            call.events().for_each(|event| block.push(Item::new(&event, nonblocking)));
+            if call.call.is_event {
+                block.push(Item { exit: call.exit.0, nonblocking: own.nonblocking || call.has_parts(), ..own });
+            }
+            for part in call.parts().filter(|part| part.is_event) {
+                block.push(Item { exit: call.exit.0, proc: own.proc, ..part.item });
+            }
         }
         self.held = block.pop();
         Ok(())
@@ -107,7 +139,7 @@ impl<'a> Items<'a> {
 
 type Filled = Result<Vec<Item>, AnalyzeError>;
 
-/// The items of all ranks, to be taken in any order between ranks.
+/// The items of many ranks, to be taken in any order between ranks.
 pub struct Feed<'a> {
     next: Blocks<'a, Filled>,
     lanes: Vec<(Vec<Item>, usize)>,
@@ -152,18 +184,18 @@ impl Feed<'_> {
     }
 }
 
-/// Calls `body` with a feed of `trace`; with more than one thread, all but one decode ahead of it.
+/// Calls `body` with a feed of these ranks of `trace`, which it numbers from 0; with more than one thread, all but one
+/// decode ahead of it.
 ///
 /// # Errors
 /// Those of `body`.
 pub fn with_feed<R>(
     trace: &Trace,
+    ranks: impl Iterator<Item = Rank>,
     threads: usize,
     body: impl FnOnce(&mut Feed<'_>) -> Result<R, AnalyzeError>,
 ) -> Result<R, AnalyzeError> {
-    let ranks = trace.size() as usize;
-    let items = trace.ranks().map(|rank| Items::new(trace, rank)).collect();
-    with_blocks(items, threads, Items::block, |next| {
-        body(&mut Feed { next, lanes: vec![(Vec::new(), 0); ranks], ended: vec![false; ranks], taken: 0 })
-    })
+    let items: Vec<Items<'_>> = ranks.map(|rank| Items::new(trace, rank)).collect();
+    let (lanes, ended) = (vec![(Vec::new(), 0); items.len()], vec![false; items.len()]);
+    with_blocks(items, threads, Items::block, |next| body(&mut Feed { next, lanes, ended, taken: 0 }))
 }

@@ -22,6 +22,16 @@ pub struct Zone {
 }
 
 impl Zone {
+    /// From `start` to the end of the stream: what comes there is another one.
+    fn rest(start: u64) -> Zone {
+        Zone { start, length: u64::MAX - start }
+    }
+
+    /// Whether it is the rest of the stream, with other events rather than the same in another order.
+    pub fn is_rest(&self) -> bool {
+        self.end() == u64::MAX
+    }
+
     /// Events before its end.
     pub fn end(&self) -> u64 {
         self.start + self.length
@@ -68,7 +78,7 @@ pub fn compare(
                 _ => match reordered(&mut sides)? {
                     Some(zone) => zones.push(zone),
                     None => {
-                        zones.push(Zone { start: at, length: u64::MAX - at });
+                        zones.push(Zone::rest(at));
                         return Ok((zones, Some((at, difference(first, second, rank, at, pair)))));
                     }
                 },

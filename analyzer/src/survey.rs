@@ -1,6 +1,7 @@
 //! The first pass over a trace: what must be known of all ranks before any of them can be analysed.
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
+use crate::source::Seen;
 use crate::volume::Volumes;
 use phasecast_trace::model::Ending;
 use phasecast_trace::{EventKind, Rank, Trace};
@@ -58,17 +59,23 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
         let mut counts = Counts::default();
         let mut peers = [vec![0u64; ranks], vec![0u64; ranks]];
-        trace.for_each_event(Rank(rank as u32), |event| {
-            counts.events += 1;
+        let mut told = 0;
+        trace.view(Rank(rank as u32)).tally(|seen: &Seen, times| {
+            let event = seen.item;
+            if !seen.is_event {
+                return;
+            }
+            counts.events += times;
             counts.volumes.add(event.bytes);
-            if counts.events.is_multiple_of(1 << 16) {
-                done.fetch_add(1 << 16, Ordering::Relaxed);
+            if counts.events - told >= 1 << 16 {
+                done.fetch_add(counts.events - told, Ordering::Relaxed);
+                told = counts.events;
             }
             match event.kind {
-                EventKind::Collective => *counts.collectives.entry(event.comm.0).or_default() += 1,
+                EventKind::Collective => *counts.collectives.entry(event.comm).or_default() += times,
                 kind => {
                     if let Some(count) = peers[kind as usize].get_mut(event.peer as usize) {
-                        *count += 1;
+                        *count += times;
                     }
                 }
             }

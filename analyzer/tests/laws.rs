@@ -209,7 +209,7 @@ fn clock(trace: &Trace, kind: ClockKind) -> Vec<Vec<(u64, u64)>> {
     let survey = survey(trace, 1, &stage).unwrap();
     let mut placed: Vec<Vec<(u64, u64)>> = survey.events.iter().map(|&n| vec![(u64::MAX, 0); n as usize]).collect();
     let (mut next, mut before) = (0, 0);
-    with_feed(trace, 2, |feed| {
+    with_feed(trace, trace.ranks(), 2, |feed| {
         ticks(trace, &survey, feed, kind, &stage, |tick| {
             assert_eq!(tick.tick, next, "ticks have no gaps");
             next += 1;

@@ -19,8 +19,9 @@ pub struct RawCall {
 /// A call by the slot of its shape, times in clock units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotCall {
-    /// Index into [`Decoder::shapes`].
-    pub slot: u16,
+    /// Index into [`Decoder::shapes`]; wide, as a narrow field that is written alone and read with others would stall the
+    /// processor.
+    pub slot: usize,
     /// When it was entered.
     pub enter: u64,
     /// When it returned.
@@ -40,8 +41,8 @@ const CUT: &str = "a number is cut off or too long";
 /// What stands before the duration of a call, or for a part.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    slot: u16,
-    is_part: bool,
+    /// The entry of its slot; wide for the same reason.
+    entry: usize,
     gap: u64,
 }
 
@@ -120,7 +121,7 @@ impl Decoder {
         parts.clear();
         parts.extend(slots.iter().map(|&slot| self.shapes[slot as usize]));
         self.slots = slots;
-        Ok(call?.map(|call| RawCall { shape: self.shapes[call.slot as usize], enter: call.enter, exit: call.exit }))
+        Ok(call?.map(|call| RawCall { shape: self.shapes[call.slot], enter: call.enter, exit: call.exit }))
     }
 
     /// The next call; the slots of its parts replace the contents of `parts`. `None` at the end of what is there.
@@ -135,7 +136,7 @@ impl Decoder {
             None if self.at == self.payload.len() => return Ok(None),
             None => self.head()?,
         };
-        if head.is_part {
+        if self.links[head.entry].is_part {
             return Err("a part stands where a call was expected");
         }
         let Some(duration) = self.number() else { return Err(CUT) };
@@ -146,13 +147,13 @@ impl Decoder {
         self.last = exit;
         while self.at < self.payload.len() {
             let next = self.head()?;
-            if !next.is_part {
+            if !self.links[next.entry].is_part {
                 self.pending = Some(next);
                 break;
             }
-            parts.push(next.slot);
+            parts.push((next.entry - 1) as u16);
         }
-        Ok(Some(SlotCall { slot: head.slot, enter, exit }))
+        Ok(Some(SlotCall { slot: head.entry - 1, enter, exit }))
     }
 
     #[inline(always)]
@@ -170,14 +171,15 @@ impl Decoder {
         if v & 1 != 0 {
             return self.named(v >> 1);
         }
-        let entry = self.links[self.previous].next;
-        let Some(slot) = entry.checked_sub(1) else { return Err("a shape is referred to before it was seen") };
-        self.previous = usize::from(entry);
-        let is_part = self.links[usize::from(entry)].is_part;
-        if is_part && v != 0 {
+        let entry = usize::from(self.links[self.previous].next);
+        if entry == 0 {
+            return Err("a shape is referred to before it was seen");
+        }
+        self.previous = entry;
+        if self.links[entry].is_part && v != 0 {
             return Err("a part has a time");
         }
-        Ok(Head { slot, is_part, gap: v >> 1 })
+        Ok(Head { entry, gap: v >> 1 })
     }
 
     /// An item whose shape is named, or defined here.
@@ -189,10 +191,10 @@ impl Decoder {
             _ => return Err("a shape is referred to that was not defined"),
         };
         self.links[self.previous].next = entry;
-        self.previous = usize::from(entry);
-        let is_part = self.links[usize::from(entry)].is_part;
-        let gap = if is_part { 0 } else { self.number().ok_or(CUT)? };
-        Ok(Head { slot: entry - 1, is_part, gap })
+        let entry = usize::from(entry);
+        self.previous = entry;
+        let gap = if self.links[entry].is_part { 0 } else { self.number().ok_or(CUT)? };
+        Ok(Head { entry, gap })
     }
 
     fn define(&mut self) -> Result<u16, &'static str> {

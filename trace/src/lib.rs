@@ -14,6 +14,7 @@
 //! * [`delays`]: delays that the tracer puts before calls
 //! * [`container`]: the single-file container of phases and signatures
 pub mod ahead;
+mod calls;
 pub mod clock;
 pub mod codec;
 pub mod container;

@@ -179,6 +179,20 @@ impl Call {
     };
 }
 
+impl Call {
+    /// What event it is itself, beside those of its parts.
+    #[inline]
+    pub fn event(&self) -> Option<EventKind> {
+        match self.class {
+            _ if self.flags.has(Flags::CONTINUED) => None,
+            Class::Send if self.peer >= 0 => Some(EventKind::Send),
+            Class::Collective | Class::Comm => Some(EventKind::Collective),
+            Class::Rma | Class::Io if self.flags.has(Flags::COLLECTIVE) => Some(EventKind::Collective),
+            _ => None,
+        }
+    }
+}
+
 /// A message or request that a call completed or started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
@@ -194,6 +208,19 @@ pub struct Part {
     pub bytes: u64,
     /// The communicator of the request.
     pub comm: CommId,
+}
+
+impl Part {
+    /// What event it is.
+    #[inline]
+    pub fn event(&self) -> Option<EventKind> {
+        match self.kind {
+            PartKind::Send if self.peer >= 0 => Some(EventKind::Send),
+            PartKind::Recv if self.peer >= 0 && !self.flags.has(Flags::CANCELLED) => Some(EventKind::Recv),
+            PartKind::Collective => Some(EventKind::Collective),
+            _ => None,
+        }
+    }
 }
 
 /// A call with its parts.
@@ -263,26 +290,12 @@ impl<'a> CallRef<'a> {
             enter: call.enter,
             exit: call.exit,
         };
-        let own = if call.flags.has(Flags::CONTINUED) {
-            None
-        } else {
-            match call.class {
-                Class::Send if call.peer >= 0 => Some(EventKind::Send),
-                Class::Collective | Class::Comm => Some(EventKind::Collective),
-                Class::Rma | Class::Io if call.flags.has(Flags::COLLECTIVE) => Some(EventKind::Collective),
-                _ => None,
-            }
-        };
-        let head = own.map(|kind| event(kind, call.peer, call.tag, call.bytes, call.comm, call.flags));
-        head.into_iter().chain(self.parts.iter().filter_map(move |part| {
-            let kind = match part.kind {
-                PartKind::Send if part.peer >= 0 => EventKind::Send,
-                PartKind::Recv if part.peer >= 0 && !part.flags.has(Flags::CANCELLED) => EventKind::Recv,
-                PartKind::Collective => EventKind::Collective,
-                _ => return None,
-            };
-            Some(event(kind, part.peer, part.tag, part.bytes, part.comm, part.flags))
-        }))
+        let own = call.event().map(|kind| event(kind, call.peer, call.tag, call.bytes, call.comm, call.flags));
+        own.into_iter().chain(
+            self.parts.iter().filter_map(move |part| {
+                Some(event(part.event()?, part.peer, part.tag, part.bytes, part.comm, part.flags))
+            }),
+        )
     }
 }
 

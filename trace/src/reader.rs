@@ -11,9 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+pub use crate::calls::{RankReader, Whole};
 pub use crate::naming::Comm;
 pub use crate::rank_file::file_name;
-pub use crate::stream::RankReader;
+pub use crate::stream::{Stream, View, Viewed};
 
 /// One rank of an open trace.
 #[derive(Debug)]
@@ -247,6 +248,11 @@ impl Trace {
     /// A stream of a rank's calls in the order of their exits.
     pub fn calls(&self, rank: Rank) -> RankReader<'_> {
         RankReader::new(self, rank)
+    }
+
+    /// The same of which only a view is kept.
+    pub fn view<V: View>(&self, rank: Rank) -> Stream<'_, V> {
+        Stream::new(self, rank)
     }
 
     /// Calls `each` with a rank's events in their order.

@@ -1,9 +1,11 @@
 //! What is written is read back; what is cut off or damaged is refused or opens as far as it goes, and never panics.
 mod common;
 use common::{Made, write_timed as write};
+use phasecast_trace::reader::Whole;
 use phasecast_trace::units::{CommId, Nanos, ProcId, Rank};
-use phasecast_trace::{Call, Class, Flags, Part, PartKind, Trace};
+use phasecast_trace::{Call, Class, EventKind, Flags, Part, PartKind, Trace};
 use proptest::prelude::*;
+use std::collections::HashMap;
 use std::path::Path;
 
 fn part() -> impl Strategy<Value = Part> {
@@ -63,8 +65,42 @@ fn read_all(path: &Path) -> Result<Vec<Made>, phasecast_trace::TraceError> {
     Ok(all)
 }
 
+/// How many events there are of each kind, peer, tag, length and communicator.
+type Counts = HashMap<(EventKind, i32, i32, u64, CommId), u64>;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_tally_counts_what_is_streamed(ranks in proptest::collection::vec(calls(), 2..3)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.trace");
+        write(&path, &ranks);
+        let trace = Trace::open(&path).unwrap();
+        for rank in trace.ranks() {
+            let (mut streamed, mut tallied) = (Counts::new(), Counts::new());
+            trace.for_each_event(rank, |e| *streamed.entry((e.kind, e.peer, e.tag, e.bytes, e.comm)).or_default() += 1).unwrap();
+            let (mut calls, mut parts) = (0, 0);
+            trace.view(rank).tally(|shape, times| {
+                let (event, peer, tag, bytes, comm) = match shape {
+                    Whole::Call(call) => {
+                        calls += times;
+                        (call.event(), call.peer, call.tag, call.bytes, call.comm)
+                    }
+                    Whole::Part(part) => {
+                        parts += times;
+                        (part.event(), part.peer, part.tag, part.bytes, part.comm)
+                    }
+                };
+                if let Some(kind) = event {
+                    *tallied.entry((kind, peer, tag, bytes, comm)).or_default() += times;
+                }
+            }).unwrap();
+            prop_assert_eq!(tallied, streamed);
+            let made = &ranks[rank.index()];
+            prop_assert_eq!((calls, parts), (made.len() as u64, made.iter().map(|call| call.1.len() as u64).sum()));
+        }
+    }
 
     #[test]
     fn what_is_written_is_read(ranks in proptest::collection::vec(calls(), 2..3)) {

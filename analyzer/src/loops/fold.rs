@@ -7,8 +7,9 @@
 //! Which stretch may be repeated is told by the last place at which the last K symbols stood, for K = 1, 2, 4, ...: in
 //! a stack without repetition a stretch of K symbols cannot come back within K symbols, so that of the periods from K
 //! to 2K - 1 that place leaves only one. Beyond [`ALL`] symbols only some stretches are looked up, chosen by their
-//! content, about [`ALL`] of every K: a small table for each K holds all that lie within 2K, and the work for a symbol
-//! is a few look-ups in memory that is near. A repetition that is noticed late is followed back to where it begins.
+//! content: half of those whose second half was, so about [`ALL`] of every K. A small table for each K holds all that lie
+//! within 2K, and the work for a symbol does not grow with the stack. A repetition that is noticed late is followed back
+//! to where it begins.
 use crate::matching::FastMap;
 use crate::nest::Node;
 use crate::symbol::mix;
@@ -103,16 +104,17 @@ impl Fold<'_> {
         let (mut length, mut level) = (1, 0);
         while length <= end {
             let mixed = mix(self.hash(end, length, self.doubled[level]));
-            if length <= ALL || mixed as usize & (length / ALL - 1) == 0 {
-                if level == self.ends.len() {
-                    self.ends.push([(0, 0); PLACES]);
-                }
-                let (tag, place) = (mixed as u32, (mixed >> 32) as usize & (PLACES - 1));
-                let (known, before) = std::mem::replace(&mut self.ends[level][place], (tag, end as u32));
-                let before = before as usize;
-                if found.is_none() && known == tag && 0 < before && before < end && end - before < 2 * length {
-                    found = Some(end - before).filter(|&period| self.twice(end, period));
-                }
+            if length > ALL && mixed & 1 != 0 {
+                break;
+            }
+            if level == self.ends.len() {
+                self.ends.push([(0, 0); PLACES]);
+            }
+            let (tag, place) = (mixed as u32, (mixed >> 32) as usize & (PLACES - 1));
+            let (known, before) = std::mem::replace(&mut self.ends[level][place], (tag, end as u32));
+            let before = before as usize;
+            if found.is_none() && known == tag && 0 < before && before < end && end - before < 2 * length {
+                found = Some(end - before).filter(|&period| self.twice(end, period));
             }
             length *= 2;
             level += 1;

@@ -1,7 +1,7 @@
 //! The predicted trace on its way to its files: blocks of calls, encoded beside the walk.
 use crate::machine::Machine;
 use crate::transform::error::TransformError;
-use crate::transform::stream::{BLOCK, Block};
+use crate::transform::stream::{Block, block_length};
 use crossbeam_channel::{Receiver, Sender};
 use phasecast_trace::model::{ClockStart, CommDef, Ending, RankHeader, Trailer};
 use phasecast_trace::writer::{RankWriter, TraceWriter};
@@ -16,6 +16,8 @@ const WAITING: usize = 64;
 pub struct Output<'scope> {
     trace: Option<TraceWriter>,
     pending: Vec<Block>,
+    /// Calls of a block.
+    length: usize,
     to: To<'scope>,
 }
 
@@ -48,7 +50,8 @@ impl<'scope> Output<'scope> {
             writer.comms(&comms(base, rank))?;
             writers.push(writer);
         }
-        let pending = writers.iter().map(|_| Block::default()).collect();
+        let pending: Vec<Block> = writers.iter().map(|_| Block::default()).collect();
+        let length = block_length(pending.len());
         let to = match scope {
             None => To::Here(writers),
             Some(scope) => {
@@ -65,7 +68,7 @@ impl<'scope> Output<'scope> {
                 To::Thread(sender, used, thread)
             }
         };
-        Ok(Output { trace: Some(trace), pending, to })
+        Ok(Output { trace: Some(trace), pending, length, to })
     }
 
     /// Appends a call of a rank, with its times on the target.
@@ -76,7 +79,7 @@ impl<'scope> Output<'scope> {
     pub fn push(&mut self, rank: usize, call: &Call, parts: &[Part]) -> Result<(), TransformError> {
         let block = &mut self.pending[rank];
         block.push(call, parts);
-        if block.calls.len() >= BLOCK { self.hand_over(rank) } else { Ok(()) }
+        if block.calls.len() >= self.length { self.hand_over(rank) } else { Ok(()) }
     }
 
     fn hand_over(&mut self, rank: usize) -> Result<(), TransformError> {

@@ -5,8 +5,10 @@ use phasecast_trace::ahead::{Blocks, with_blocks};
 use phasecast_trace::reader::RankReader;
 use phasecast_trace::{Call, Flags, Part, Rank, Trace, TraceError};
 
-/// Calls of a block.
-pub const BLOCK: usize = 1024;
+/// Calls of a block: fewer of each rank where there are many, so that what is walked through in turn stays in the cache.
+pub fn block_length(ranks: usize) -> usize {
+    ((1 << 14) / ranks.max(1)).clamp(64, 1024)
+}
 
 /// Some calls of a rank with their parts.
 #[derive(Debug, Default)]
@@ -49,6 +51,7 @@ impl Block {
 /// Reads blocks of one rank.
 pub struct Source<'a> {
     reader: RankReader<'a>,
+    length: usize,
     /// The last call read, held back until it is known whether it goes on.
     held: Option<(Call, Vec<Part>)>,
     ended: bool,
@@ -57,7 +60,8 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// The calls of `rank`.
     pub fn new(trace: &'a Trace, rank: Rank) -> Source<'a> {
-        Source { reader: trace.calls(rank), held: None, ended: false }
+        let length = block_length(trace.size() as usize);
+        Source { reader: trace.calls(rank), length, held: None, ended: false }
     }
 
     /// The next block; an empty one at the end.
@@ -66,14 +70,14 @@ impl<'a> Source<'a> {
     /// If the rank's file is damaged.
     pub fn block(&mut self) -> Result<Block, TraceError> {
         let mut block = Block {
-            calls: Vec::with_capacity(BLOCK + 1),
-            parts: Vec::with_capacity(BLOCK),
-            ends: Vec::with_capacity(BLOCK + 1),
+            calls: Vec::with_capacity(self.length + 1),
+            parts: Vec::with_capacity(self.length),
+            ends: Vec::with_capacity(self.length + 1),
         };
         if let Some((call, parts)) = self.held.take() {
             block.push(&call, &parts);
         }
-        while !self.ended && block.calls.len() <= BLOCK {
+        while !self.ended && block.calls.len() <= self.length {
             let Some(item) = self.reader.next_call()? else {
                 self.ended = true;
                 break;

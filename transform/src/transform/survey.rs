@@ -3,7 +3,8 @@ use crate::transform::error::TransformError;
 use crate::transform::roles::Role;
 use phasecast_analyzer::matching::FastMap;
 use phasecast_analyzer::parallel::{self, Stage};
-use phasecast_trace::{Class, EventKind, Rank, Trace};
+use phasecast_trace::reader::Whole;
+use phasecast_trace::{Call, Class, EventKind, Rank, Trace};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 
@@ -46,6 +47,26 @@ struct Counts {
     threads: u16,
 }
 
+impl Counts {
+    /// Takes in so many calls.
+    fn call(&mut self, call: &Call, times: u64, roles: &[Role], sites: bool) {
+        self.threads = self.threads.max(call.thread);
+        match call.class {
+            Class::Rma => self.one_sided += times,
+            Class::Io => self.io += times,
+            Class::Pause => self.pauses += times,
+            Class::Setup if roles[call.proc.index()].life => {
+                let finalize = roles[call.proc.index()].name.contains("Finalize");
+                self.life[usize::from(finalize)] += times;
+            }
+            _ => {}
+        }
+        if sites {
+            self.sites.insert((call.proc.0, call.site));
+        }
+    }
+}
+
 /// Makes the first pass; call sites are collected if asked for.
 ///
 /// # Errors
@@ -64,35 +85,26 @@ pub fn survey(
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
         let mut counts = Counts { sent: vec![0; ranks], received: vec![0; ranks], ..Counts::default() };
-        let mut reader = trace.calls(Rank(rank as u32));
-        let mut calls = 0u64;
-        while let Some(item) = reader.next_call()? {
-            calls += 1;
-            counts.threads = counts.threads.max(item.call.thread);
-            if calls.is_multiple_of(1 << 14) {
-                done.fetch_add(1 << 14, Ordering::Relaxed);
-            }
-            match item.call.class {
-                Class::Rma => counts.one_sided += 1,
-                Class::Io => counts.io += 1,
-                Class::Pause => counts.pauses += 1,
-                Class::Setup if roles[item.call.proc.index()].life => {
-                    let finalize = roles[item.call.proc.index()].name.contains("Finalize");
-                    counts.life[usize::from(finalize)] += 1;
+        let mut told = 0u64;
+        trace.view(Rank(rank as u32)).tally(|shape, times| {
+            let (event, peer, comm) = match shape {
+                Whole::Call(call) => {
+                    counts.call(call, times, roles, sites);
+                    told += times;
+                    (call.event(), call.peer, call.comm)
                 }
-                _ => {}
+                Whole::Part(part) => (part.event(), part.peer, part.comm),
+            };
+            match event {
+                Some(EventKind::Collective) => *counts.collectives.entry(comm.0).or_default() += times,
+                Some(EventKind::Send) => counts.sent.get_mut(peer as usize).into_iter().for_each(|n| *n += times),
+                Some(EventKind::Recv) => counts.received.get_mut(peer as usize).into_iter().for_each(|n| *n += times),
+                None => {}
             }
-            if sites {
-                counts.sites.insert((item.call.proc.0, item.call.site));
+            if told >= 1 << 14 {
+                done.fetch_add(std::mem::take(&mut told), Ordering::Relaxed);
             }
-            for event in item.events() {
-                match event.kind {
-                    EventKind::Collective => *counts.collectives.entry(event.comm.0).or_default() += 1,
-                    EventKind::Send => counts.sent.get_mut(event.peer as usize).into_iter().for_each(|n| *n += 1),
-                    EventKind::Recv => counts.received.get_mut(event.peer as usize).into_iter().for_each(|n| *n += 1),
-                }
-            }
-        }
+        })?;
         Ok(counts)
     })?;
     Ok(merge(trace, &counts))

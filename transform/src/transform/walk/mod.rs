@@ -277,9 +277,10 @@ impl Walk<'_, '_> {
         let mut call = lane.call;
         (call.enter, call.exit) = (nanos(lane.enter2), nanos(end));
         output.push(rank, &call, &lane.parts)?;
-        lane.last = Last { base: exit1, now: end, site: lane.site };
+        let last = Last { base: exit1, now: end, site: lane.site };
+        lane.last = last;
         if exit1 >= self.last[rank].base {
-            self.last[rank] = lane.last;
+            self.last[rank] = last;
         }
         self.counted.calls += 1;
         let sent = std::mem::replace(&mut lane.sent, NONE);

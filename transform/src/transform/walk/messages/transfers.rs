@@ -17,8 +17,8 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn start_base(&mut self, message: u32, at: f64) {
-        let m = self.messages.slab[message as usize];
-        let (ends, work) = (self.ends(0, &m), m.prices.base.work);
+        let m = &self.messages.slab[message as usize];
+        let (ends, work) = (self.ends(0, m), m.prices.base.work);
         let shares = self.given.contention.is_some() && work >= SHORT && self.wires[0].shares(ends);
         if shares {
             let slab = &mut self.messages.slab;
@@ -31,8 +31,8 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn start_target(&mut self, message: u32, at: f64) {
-        let m = self.messages.slab[message as usize];
-        let (ends, work) = (self.ends(1, &m), m.prices.target.work);
+        let m = &self.messages.slab[message as usize];
+        let (ends, work) = (self.ends(1, m), m.prices.target.work);
         let shares = self.given.contention.is_some() && work >= SHORT && self.wires[1].shares(ends);
         let m = &mut self.messages.slab[message as usize];
         m.started.1 = at;
@@ -107,22 +107,22 @@ impl Walk<'_, '_> {
 
     /// Tells those who wait for a message what is known of it by now.
     pub(super) fn check(&mut self, message: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
-        let m = self.messages.slab[message as usize];
+        let m = &mut self.messages.slab[message as usize];
         if m.arrives.is_nan() {
             return Ok(());
         }
         if m.sender != NONE && !m.posted.1.is_nan() {
-            self.messages.slab[message as usize].sender = NONE;
-            self.send_is_over(message, m.sender);
+            let sender = std::mem::replace(&mut m.sender, NONE);
+            self.send_is_over(message, sender);
             self.let_go(message);
-            self.met(m.sender, output)?;
+            self.met(sender, output)?;
         }
-        let m = self.messages.slab[message as usize];
+        let m = &mut self.messages.slab[message as usize];
         if m.receiver != NONE && (!m.needs_end || !m.over.1.is_nan()) {
-            self.messages.slab[message as usize].receiver = NONE;
-            self.arrived(message, m.receiver);
+            let receiver = std::mem::replace(&mut m.receiver, NONE);
+            self.arrived(message, receiver);
             self.let_go(message);
-            self.met(m.receiver, output)?;
+            self.met(receiver, output)?;
         }
         Ok(())
     }
