@@ -10,7 +10,7 @@ use crate::parallel::Stage;
 use crate::source::Feed;
 use crate::survey::Survey;
 use crate::symbol::{Point, SetBuilder, Symbols};
-use phasecast_trace::model::epoch_change;
+use phasecast_trace::epochs::epoch_change;
 use phasecast_trace::{EventKind, Trace};
 
 /// Where a rank stands at a cut.

@@ -7,7 +7,8 @@ use crate::source::{Feed, Item};
 use crate::stream::Zone;
 use crate::survey::Survey;
 use crate::symbol::Symbols;
-use phasecast_trace::model::{PEER_ANY, epoch_change};
+use phasecast_trace::epochs::epoch_change;
+use phasecast_trace::model::PEER_ANY;
 use phasecast_trace::{EventKind, Rank, Trace};
 
 /// Different symbols that are told apart; what comes after counts as one and the same.

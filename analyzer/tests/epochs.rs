@@ -2,7 +2,7 @@
 mod support;
 
 use phasecast_analyzer::cuts_at_every_position;
-use phasecast_trace::model::epoch_change;
+use phasecast_trace::epochs::epoch_change;
 use phasecast_trace::{EventKind, Rank, Trace};
 use std::collections::BTreeMap;
 use support::{Act, Folder, Program};
@@ -75,7 +75,8 @@ fn no_cut_lies_in_an_epoch() {
 
 #[test]
 fn what_a_post_opens_a_wait_closes() {
-    use phasecast_trace::model::{TAG_ANY, TAG_NONE, epoch_tag};
+    use phasecast_trace::epochs::epoch_tag;
+    use phasecast_trace::model::{TAG_ANY, TAG_NONE};
     for window in [0, 1, 77, (1 << 22) - 1, 1 << 22, u32::MAX] {
         assert_eq!((epoch_change(epoch_tag(window, false)), epoch_change(epoch_tag(window, true))), (1, -1));
     }

@@ -21,6 +21,7 @@ pub mod container;
 pub mod decode;
 pub mod delays;
 pub mod encode;
+pub mod epochs;
 pub mod error;
 pub mod export;
 pub mod follow;

@@ -1,6 +1,7 @@
 //! Makes traces for tests: valid schedules of communication, written through the trace's writer.
 #![allow(dead_code, missing_docs)]
-use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer, epoch_tag};
+use phasecast_trace::epochs::epoch_tag;
+use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer};
 use phasecast_trace::writer::{RankWriter, TraceWriter, made_header};
 use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use std::path::{Path, PathBuf};

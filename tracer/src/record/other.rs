@@ -5,7 +5,8 @@ use crate::plan::{NONE, Plan, exists};
 use crate::requests::REQUESTS;
 use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Kind, Layout, RmaStep, Timing};
-use phasecast_trace::model::{Class, Flags, PEER_NONE, PartKind, TAG_NONE, epoch_tag};
+use phasecast_trace::epochs::epoch_tag;
+use phasecast_trace::model::{Class, Flags, PEER_NONE, PartKind, TAG_NONE};
 use std::sync::PoisonError;
 
 /// What is about to be freed is forgotten now, because its handle may be used again at once; its communicator is needed
