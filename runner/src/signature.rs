@@ -2,7 +2,7 @@
 //!
 //! A live signature holds no images: on the target the program is run under the tracer until its phases were seen. One
 //! with images ends with them (crate `phasecast-image`, a packed set), so that they can be read where they are.
-use crate::restart::manifest::Images;
+use crate::restart::manifest::{FORMAT, Images};
 use anyhow::Result;
 use phasecast_analyzer::Analysis;
 use phasecast_image::ImageError;
@@ -123,6 +123,10 @@ impl Signature {
         }
         match &manifest.images {
             Some(_) if images.is_none() => return Err(damaged("its images are missing: it is cut off".into()).into()),
+            Some(own) if own.format != FORMAT => {
+                let (path, found) = (path.to_owned(), own.format);
+                return Err(TraceError::Version { path, found, supported: FORMAT }.into());
+            }
             Some(own) => own.check(&analysis).map_err(damaged)?,
             None => {}
         }

@@ -56,7 +56,7 @@ fn manifest(analysis: &Analysis) -> Value {
         "kind": "restart", "phasecast": "0.1.0", "command": ["/opt/ring"], "ranks": 2, "machine": machine,
         "aet_s": [0.5, 0.5], "startup_s": 0.1, "teardown_s": 0.1,
         "images": {
-            "format": 2, "created": 0, "user": "somebody",
+            "format": 3, "created": 0, "user": "somebody",
             "program": {"path": "/opt/ring", "bytes": 1, "sha256": "00"},
             "needs": {
                 "architecture": "x86_64", "cpu_baseline": "x86-64-v2", "cpu_features": ["no-such-feature"],
@@ -184,7 +184,6 @@ fn a_manifest_that_does_not_fit_is_refused() {
         ("/images/cuts/0/events", json!([1, 1])),
         ("/images/cuts/0/after", json!(u64::MAX)),
         ("/images/edges", json!([])),
-        ("/images/format", json!(99)),
         ("/ranks", json!(3)),
         ("/command", json!([])),
     ];
@@ -197,6 +196,11 @@ fn a_manifest_that_does_not_fit_is_refused() {
             assert_eq!(done.code, 3, "{command} with another {place}: {}", done.err);
         }
     }
+    let mut newer = good.clone();
+    newer["images"]["format"] = json!(99);
+    write(&path, &analysis, &newer, &images);
+    let done = phasecast(&["predict", text(&path)]);
+    assert!(done.code == 3 && done.err.contains("format version 99"), "{}", done.err);
     // More cuts than there are images of.
     let mut more = good.clone();
     more["images"]["cuts"]
