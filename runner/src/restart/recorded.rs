@@ -90,3 +90,60 @@ impl List {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phasecast_trace::model::PEER_ANY;
+
+    const WILD: Flags = Flags::WILDCARD;
+
+    fn call(class: Class, flags: Flags, peer: i32, tag: i32) -> Call {
+        Call { class, flags, peer, tag, ..Call::BLANK }
+    }
+
+    fn received(flags: Flags, peer: i32, tag: i32) -> Part {
+        Part { kind: PartKind::Recv, flags, peer, tag, bytes: 8, comm: CommId(0) }
+    }
+
+    fn taken(calls: &[(Call, &[Part], &str)]) -> Vec<Taken> {
+        let mut list = List::default();
+        calls.iter().for_each(|(call, parts, name)| list.add(CallRef { call, parts }, does(name)));
+        list.taken
+    }
+
+    #[test]
+    fn a_posted_receive_takes_its_place_among_the_posts() {
+        let post = |tag| (call(Class::Post, WILD.with(Flags::RECV_POST), PEER_ANY, tag), &[][..], "MPI_Irecv");
+        let wait = call(Class::Complete, Flags(0), 0, 0);
+        let parts = [received(WILD, 3, 7), received(WILD, 1, 5), received(Flags(0), 2, 5)];
+        let direct = [received(WILD, 4, 9)];
+        let list = taken(&[
+            post(5),
+            post(TAG_ANY),
+            post(5),
+            (call(Class::Recv, WILD, PEER_ANY, 9), &direct, "MPI_Recv"),
+            (wait, &parts, "MPI_Waitall"),
+            (wait, &[received(WILD.with(Flags::CANCELLED), PEER_ANY, 5)], "MPI_Wait"),
+        ]);
+        assert_eq!(list, [Some(1), Some(3), None, Some(4)].map(Taken::Receive));
+    }
+
+    #[test]
+    fn probes_and_choices_are_taken_too() {
+        let test = call(Class::Complete, Flags(0), 0, 0);
+        let persistent = [received(WILD.with(Flags::PERSISTENT), 1, 2)];
+        let list = taken(&[
+            (call(Class::Probe, WILD, PEER_ANY, TAG_ANY), &[], "MPI_Iprobe"),
+            (call(Class::Probe, WILD, 6, TAG_ANY), &[], "MPI_Iprobe"),
+            (call(Class::Recv, Flags(0), 6, 1), &[received(Flags(0), 6, 1)], "MPI_Recv"),
+            (call(Class::Probe, WILD, 7, TAG_ANY), &[], "MPI_Mprobe"),
+            (call(Class::Recv, WILD, PEER_ANY, TAG_ANY), &[received(WILD, 7, 1)], "MPI_Mrecv"),
+            (test, &[], "MPI_Testany"),
+            (test, &[received(Flags(0), 2, 3), received(Flags(0), 1, 4)], "MPI_Testsome"),
+            (test, &persistent, "MPI_Waitall"),
+        ]);
+        use Taken::{Completion, Probe};
+        assert_eq!(list, [Probe(6), Probe(7), Completion(2, 3), Completion(1, 4)]);
+    }
+}
