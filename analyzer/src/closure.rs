@@ -2,8 +2,9 @@
 //!
 //! The pilot's stream is followed from one cut to the next. At each, every other rank is moved on just as far as it
 //! must be for the cut to be consistent: no message received before it and sent after it, no collective passed by some
-//! members only, no call and no set of receives cut in two, no epoch of one-sided communication with a group open. Demands are worked off from a stack until none is left
-//! (the fixpoint). Each event is taken once, so the pass is linear and its memory that of the messages in flight.
+//! members only, no call and no set of receives cut in two, no epoch of one-sided communication with a group open.
+//! Demands are worked off from a stack until none is left (the fixpoint). Each event is taken once, so the pass is
+//! linear and its memory that of the messages in flight.
 use crate::error::AnalyzeError;
 use crate::matching::{Channel, Channels, Collectives};
 use crate::parallel::Stage;

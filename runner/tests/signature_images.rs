@@ -199,8 +199,10 @@ fn a_manifest_that_does_not_fit_is_refused() {
     let mut newer = good.clone();
     newer["images"]["format"] = json!(99);
     write(&path, &analysis, &newer, &images);
-    let done = phasecast(&["predict", text(&path)]);
-    assert!(done.code == 3 && done.err.contains("format version 99"), "{}", done.err);
+    for command in ["predict", "verify-file"] {
+        let done = phasecast(&[command, text(&path)]);
+        assert!(done.code == 3 && done.err.contains("format version 99"), "{command}: {}", done.err);
+    }
     // More cuts than there are images of.
     let mut more = good.clone();
     more["images"]["cuts"]

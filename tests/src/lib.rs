@@ -41,9 +41,11 @@ pub fn phasecast() -> &'static Path {
         Some(given) => root().join(given),
         None => {
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            let build = Command::new(cargo).args(["build", "--quiet"]).current_dir(root()).status();
-            assert!(build.is_ok_and(|status| status.success()), "cargo build failed");
-            target().join("debug/phasecast")
+            let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+            let build =
+                Command::new(cargo).args(["build", "--quiet", "--profile", profile]).current_dir(root()).status();
+            assert!(build.is_ok_and(|status| status.success()), "cargo build --profile {profile} failed");
+            target().join(if profile == "dev" { "debug" } else { profile }).join("phasecast")
         }
     })
 }

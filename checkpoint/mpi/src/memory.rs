@@ -41,9 +41,9 @@ impl Lent {
         self.copies.clear();
     }
 
-    /// The window on shared memory with this handle of the program, as it was passed.
+    /// The window on shared memory with this handle of the program.
     pub fn shared(&self, window: usize) -> Option<&Shared> {
-        self.shared.iter().find(|shared| shared.window == window || shared.window == window as u32 as usize)
+        self.shared.iter().find(|shared| shared.window == window)
     }
 
     fn free_shared(&mut self, window: usize) {
@@ -210,7 +210,7 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
         let value = args[2] as *mut usize;
         if found
             && address
-            && let Some(shared) = s.memory.shared(args[0])
+            && let Some(shared) = s.memory.shared(args[0] & s.values.upper.layout().handle_mask as usize)
         {
             // MPICH 4.0 rounds it down to a multiple of 8.
             *value = shared.own_base();
@@ -250,8 +250,7 @@ impl Session {
             up(Domain::Rank)
         } else if named("MPI_WIN_CREATE_FLAVOR") {
             // Windows with memory are made on memory of ours: to the library, the program has made it.
-            let bytes = crate::words::handle_bytes(self.values.upper, Kind::Window);
-            let window = if bytes == 4 { object as u32 as usize } else { object };
+            let window = object & self.values.upper.layout().handle_mask as usize;
             let allocated = self.memory.windows.iter().any(|(handle, _)| *handle == window);
             let flavor = match self.memory.shared(window) {
                 Some(_) => self.values.above("MPI_WIN_FLAVOR_SHARED"),

@@ -281,7 +281,7 @@ fn touch(range: &Range<usize>) {
 pub unsafe fn query(call: &mut Call) -> usize {
     let s = session();
     let shape = s.shape(call.index);
-    let Some(shared) = s.memory.shared(call.arg(0)) else {
+    let Some(shared) = s.memory.shared(call.arg(0) & s.values.upper.layout().handle_mask as usize) else {
         drop(s);
         // SAFETY: the caller's.
         return unsafe { forward(call) };

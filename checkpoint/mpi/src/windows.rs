@@ -146,8 +146,7 @@ pub unsafe fn one_sided(call: &mut Call) -> usize {
     }
     let mut access = session();
     let s = &mut *access;
-    let bytes = crate::words::handle_bytes(s.values.upper, Kind::Window);
-    let window = if bytes == 4 { call.arg(at) as u32 as usize } else { call.arg(at) };
+    let window = call.arg(at) & s.values.upper.layout().handle_mask as usize;
     let group = procedure.param_index(Kind::Group).map(|at| s.group_size(call.arg(at)));
     let constant = |name| s.values.above(name).unwrap_or(0) as i32;
     let argument = |name| procedure.param_named(name).map(|at| call.arg(at) as i32);
