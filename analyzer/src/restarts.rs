@@ -6,8 +6,8 @@
 //! (their profile corrects the sample, and the plan replayed on them tells how well it stands for all), how the
 //! *machine* scatters is what repetitions of the same stretch say.
 //!
-//! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init is timed in the launch of the restarts
-//! itself, the rest of the start goes at the pace of what was measured.
+//! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init and MPI_Finalize are timed in the launch of the
+//! restarts itself, the rest of them goes at the pace of what was measured.
 use crate::estimate::{Estimate, FEW, PhaseEstimate, RankEstimate, Sample, rank_estimate, ratio, reliability, samples};
 use crate::model::Analysis;
 use phasecast_trace::Nanos;
@@ -33,8 +33,12 @@ pub struct Edge {
     pub init_base: Nanos,
     /// How long the start of a process and MPI_Init took in the launch of the restarts.
     pub init_target: Nanos,
-    /// From the rank's last event to its end, on the base.
+    /// From the rank's last event to its end on the base, without MPI_Finalize.
     pub tail_base: Nanos,
+    /// How long MPI_Finalize took on the base.
+    pub finalize_base: Nanos,
+    /// How long it took in the launch of the restarts.
+    pub finalize_target: Nanos,
 }
 
 /// A stretch with all its repetitions.
@@ -67,13 +71,16 @@ pub fn estimate_restarts(analysis: &Analysis, restarts: &[Restart], edges: &[Edg
     let phases = analysis.phases.len();
     let finish = |(rank, list): (usize, &Vec<(usize, Sample)>)| {
         let mut estimate = rank_estimate(phases, list, pace);
-        if let (Some(edge), Some(first)) = (edges.get(rank), list.first()) {
-            let (base, target) = (edge.init_base.seconds(), edge.init_target.seconds());
-            estimate.total += target;
-            estimate.base += base;
-            estimate.measured_base += base;
-            if let Some(phase) = estimate.phases.get_mut(first.0) {
-                phase.total_s += target;
+        if let (Some(edge), Some(first), Some(last)) = (edges.get(rank), list.first(), list.last()) {
+            for (phase, base, target) in
+                [(first.0, edge.init_base, edge.init_target), (last.0, edge.finalize_base, edge.finalize_target)]
+            {
+                estimate.total += target.seconds();
+                estimate.base += base.seconds();
+                estimate.measured_base += base.seconds();
+                if let Some(phase) = estimate.phases.get_mut(phase) {
+                    phase.total_s += target.seconds();
+                }
             }
         }
         estimate
@@ -128,15 +135,18 @@ fn group(first: usize, length: usize, mut list: Vec<&Restart>) -> Group {
     Group { first, times, totals }
 }
 
-/// Takes MPI_Init out of the first piece, and puts the end of the process to a last piece that was measured up to its
-/// last event.
+/// Takes MPI_Init out of the first piece and MPI_Finalize out of the last, and puts the rest of the process's end to a
+/// last piece that was measured up to its last event.
 fn trim(list: &mut [(usize, Sample)], edge: &Edge, pace: f64) {
+    let take = |sample: &mut Sample, time: Nanos| {
+        let less = |from: f64| (from - time.seconds()).max(0.0);
+        (sample.base, sample.again) = (less(sample.base), sample.again.map(less));
+    };
     if let Some((_, first)) = list.first_mut() {
-        let init = edge.init_base.seconds();
-        first.base = (first.base - init).max(0.0);
-        first.again = first.again.map(|time| (time - init).max(0.0));
+        take(first, edge.init_base);
     }
     if let Some((_, last)) = list.last_mut() {
+        take(last, edge.finalize_base);
         last.target = last.target.map(|time| time + pace * edge.tail_base.seconds());
     }
 }

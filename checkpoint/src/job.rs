@@ -102,8 +102,19 @@ pub struct ReplayReport {
     pub mpi: String,
     /// From the host's start to the end of `MPI_Init`, in seconds.
     pub init_s: f64,
+    /// How it ended; none where the program went on to its own end.
+    pub end: Option<End>,
     /// The steps.
     pub steps: Vec<StepReport>,
+}
+
+/// The end of a rank of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// How long `MPI_Finalize` took, in seconds, where all ranks called it at once.
+    pub finalize_s: f64,
+    /// The clock of the steps after it, in ns.
+    pub at_ns: u64,
 }
 
 /// How a restart went on one rank.

@@ -1,6 +1,6 @@
 //! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
 use crate::host::{FIRST_FILES, Work, hooks, work, write_report};
-use crate::job::{ReplayReport, Step, StepReport};
+use crate::job::{End, ReplayReport, Step, StepReport};
 use crate::restore;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
@@ -110,6 +110,7 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Insta
         size: state.size,
         mpi: library.version(),
         init_s: started.elapsed().as_secs_f64(),
+        end: None,
         steps: Vec::new(),
     };
     let step = Step { cut: first.cut, watch: Vec::new() };
@@ -118,8 +119,9 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Insta
         one_step(&images, rank, level, step)?;
     }
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
+    let finalize_s = phasecast_mpi::finish_library(library).as_secs_f64();
+    replay.report.end = Some(End { finalize_s, at_ns: now_ns() });
     replay.write();
-    phasecast_mpi::finish_library(library);
     Ok(0)
 }
 

@@ -62,24 +62,27 @@ pub fn run(launcher: &Launcher, folder: &Path, ranks: u32, command: &[String]) -
     })
 }
 
-/// For each rank, how long MPI_Init took and what came after the last event.
+/// For each rank, how long MPI_Init and MPI_Finalize took and what came after the last event.
 ///
 /// # Errors
 /// If the trace is damaged.
 pub fn edges(trace: &Trace) -> Result<Vec<EdgeTimes>> {
     let edge = |rank| {
         let (start, end) = trace.span(rank);
-        let (mut init, mut last) = (Nanos(0), start);
+        let (mut init, mut finalize, mut last) = (Nanos(0), Nanos(0), start);
         let mut calls = trace.calls(rank);
         while let Some(call) = calls.next_call()? {
-            if trace.procedure(call.call.proc).starts_with("MPI_Init") && init == Nanos(0) {
-                init = call.call.exit.since(call.call.enter);
+            let (name, took) = (trace.procedure(call.call.proc), call.call.exit.since(call.call.enter));
+            if name.starts_with("MPI_Init") && init == Nanos(0) {
+                init = took;
+            } else if name == "MPI_Finalize" {
+                finalize = took;
             }
             if call.events().next().is_some() {
                 last = last.max(call.call.exit);
             }
         }
-        Ok(EdgeTimes { init_s: init.seconds(), tail_s: end.since(last).seconds() })
+        Ok(EdgeTimes { init_s: init.seconds(), tail_s: end.since(last).seconds(), finalize_s: finalize.seconds() })
     };
     trace.ranks().map(edge).collect()
 }

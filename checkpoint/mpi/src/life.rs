@@ -6,6 +6,7 @@ use crate::upper::Upper;
 use phasecast_abi::{Abi, Domain, Kind};
 use std::ffi::OsString;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 static HOST: OnceLock<(Library, Hooks)> = OnceLock::new();
 
@@ -120,9 +121,12 @@ pub fn start_library(library: &Library, level: i32) -> Result<(i32, (i32, i32)),
     Ok((given as i32, (rank, size)))
 }
 
-/// Ends the library's use after a replay.
-pub fn finish_library(library: &Library) {
+/// Ends the library's use after a replay. Returns how long `MPI_Finalize` took where all ranks call it at once.
+pub fn finish_library(library: &Library) -> Duration {
+    lower!(library, MPI_Barrier(library.constant("MPI_COMM_WORLD").unwrap_or(0)));
+    let begun = Instant::now();
     lower!(library, MPI_Finalize());
+    begun.elapsed()
 }
 
 impl Session {

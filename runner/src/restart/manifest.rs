@@ -78,15 +78,24 @@ pub struct SavedCut {
 pub struct EdgeTimes {
     /// How long MPI_Init took.
     pub init_s: f64,
-    /// From its last event to its end.
+    /// From its last event to its end, MPI_Finalize included.
     pub tail_s: f64,
+    /// How long MPI_Finalize took.
+    #[serde(default)]
+    pub finalize_s: f64,
 }
 
 impl EdgeTimes {
     /// With what the launch of the restarts shows.
-    pub fn with_launch(&self, init_s: f64) -> Edge {
+    pub fn with_launch(&self, init_s: f64, finalize_s: f64) -> Edge {
         let nanos = |seconds: f64| Nanos((seconds.clamp(0.0, 1e9) * 1e9) as u64);
-        Edge { init_base: nanos(self.init_s), init_target: nanos(init_s), tail_base: nanos(self.tail_s) }
+        Edge {
+            init_base: nanos(self.init_s),
+            init_target: nanos(init_s),
+            tail_base: nanos(self.tail_s - self.finalize_s),
+            finalize_base: nanos(self.finalize_s),
+            finalize_target: nanos(finalize_s),
+        }
     }
 }
 
@@ -132,7 +141,7 @@ impl Images {
             return Err("it does not say what is to be measured".into());
         }
         let sound = |x: f64| x.is_finite() && x >= 0.0;
-        if !self.edges.iter().all(|e| sound(e.init_s) && sound(e.tail_s)) {
+        if !self.edges.iter().all(|e| sound(e.init_s) && sound(e.tail_s) && sound(e.finalize_s)) {
             return Err("the times of its ranks' ends are no numbers".into());
         }
         Ok(())

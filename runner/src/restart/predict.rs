@@ -135,14 +135,17 @@ fn launch(
 }
 
 fn estimate(analysis: &Analysis, images: &Images, seen: &Seen) -> Estimate {
-    let init = |rank: usize| seen.replayed.init_s.get(rank).copied().unwrap_or(0.0);
-    let edges: Vec<Edge> = images.edges.iter().enumerate().map(|(rank, e)| e.with_launch(init(rank))).collect();
+    let of = |times: &[f64], rank: usize| times.get(rank).copied().unwrap_or(0.0);
+    let (init, finalize) = (&seen.replayed.init_s, &seen.replayed.finalize_s);
+    let ranks = images.edges.iter().enumerate();
+    let edges: Vec<Edge> = ranks.map(|(rank, e)| e.with_launch(of(init, rank), of(finalize, rank))).collect();
     estimate_restarts(analysis, &seen.replayed.restarts, &edges, CONFIDENCE)
 }
 
 fn assemble(manifest: &Manifest, analysis: &Analysis, estimate: &Estimate, seen: &Seen) -> Prediction {
-    let startup_s = seen.startups.iter().copied().reduce(f64::min).unwrap_or(manifest.startup_s);
-    let pet_s = startup_s + estimate.total_s + manifest.teardown_s;
+    let least = |seen: &[f64], base: f64| seen.iter().copied().reduce(f64::min).unwrap_or(base);
+    let startup_s = least(&seen.startups, manifest.startup_s);
+    let pet_s = startup_s + estimate.total_s + least(&seen.teardowns, manifest.teardown_s);
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];
     Prediction {
         version: VERSION,

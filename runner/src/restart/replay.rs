@@ -31,8 +31,12 @@ pub struct Replayed {
     pub restarts: Vec<Restart>,
     /// For each rank, from its start to the end of MPI_Init, in seconds.
     pub init_s: Vec<f64>,
+    /// For each rank, how long MPI_Finalize took, in seconds.
+    pub finalize_s: Vec<f64>,
     /// From the launch to the start of the last host, in seconds, where clocks can tell.
     pub startup_s: Option<f64>,
+    /// From the end of the last host's MPI_Finalize to the end of the launcher, the same.
+    pub teardown_s: Option<f64>,
     /// Time spent restarting, warming up and measuring, in seconds, of the rank where it is the most, added up.
     pub restart_s: f64,
     /// See `restart_s`.
@@ -90,11 +94,11 @@ impl<'a> Replayer<'a> {
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
         let limit = PATIENCE.max(Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6)));
-        self.watch(&mut hosts, &out, &steps, limit, told)?;
+        let ended_ns = self.watch(&mut hosts, &out, &steps, limit, told)?;
         let said = hosts.launch.said();
         let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, "report", &said));
         let reports = reports.collect::<Result<Vec<_>>>()?;
-        self.gather(windows, &steps, &reports, launched_ns)
+        self.gather(windows, &steps, &reports, [launched_ns, ended_ns])
     }
 
     /// Whether a restart has succeeded on any rank.
@@ -123,7 +127,8 @@ impl<'a> Replayer<'a> {
         Ok(Step { cut: cut.id, watch: self.analysis.pieces.iter().zip(&cut.events).map(positions).collect() })
     }
 
-    fn watch(&self, hosts: &mut Hosts, out: &Path, steps: &[Step], limit: Duration, told: &dyn Fn(u64)) -> Result<()> {
+    /// Waits for the end of the launch; when it was, on the monotonic clock in ns.
+    fn watch(&self, hosts: &mut Hosts, out: &Path, steps: &[Step], limit: Duration, told: &dyn Fn(u64)) -> Result<u64> {
         let (mut seen, mut since) = (0, Instant::now());
         loop {
             let ended = hosts.launch.ended()?;
@@ -134,9 +139,9 @@ impl<'a> Replayer<'a> {
                 self.stepped.set(true);
                 told(done.iter().copied().min().unwrap_or(0) as u64);
             }
-            if let Some((status, _)) = ended {
+            if let Some((status, at_ns)) = ended {
                 if status.success() {
-                    return Ok(());
+                    return Ok(at_ns);
                 }
                 let said = hosts.launch.said();
                 let why = if said.is_empty() { diagnosis(&done, steps) } else { said };
@@ -157,13 +162,22 @@ impl<'a> Replayer<'a> {
                 let said = if said.is_empty() { said } else { format!(" ({said})") };
                 bail!("the restart hung for {} s and was ended: {}{said}", limit.as_secs(), diagnosis(&done, steps));
             }
-            std::thread::sleep(POLL);
+            // The end is timed.
+            let ending = done.iter().all(|&done| done == steps.len());
+            std::thread::sleep(if ending { Duration::from_millis(1) } else { POLL });
         }
     }
 
-    fn gather(&self, windows: &[Window], steps: &[Step], reports: &[ReplayReport], launched: u64) -> Result<Replayed> {
+    fn gather(
+        &self,
+        windows: &[Window],
+        steps: &[Step],
+        reports: &[ReplayReport],
+        [launched, ended]: [u64; 2],
+    ) -> Result<Replayed> {
         let mut replayed = Replayed {
             init_s: reports.iter().map(|r| r.init_s).collect(),
+            finalize_s: reports.iter().map(|r| r.end.map_or(0.0, |end| end.finalize_s)).collect(),
             mpi: reports.first().map_or_else(String::new, |r| r.mpi.clone()),
             ..Replayed::default()
         };
@@ -206,11 +220,13 @@ impl<'a> Replayer<'a> {
             let first = report.steps.first()?;
             let before = ((first.restart_s + report.init_s) * 1e9) as u64;
             let ns = first.start_ns.checked_sub(launched)?.checked_sub(before)?;
-            Some(ns as f64 * 1e-9).filter(|s| *s < 60.0)
+            between(ns)
         });
         let started: Vec<f64> = started.collect();
         if started.len() == reports.len() {
             replayed.startup_s = started.into_iter().reduce(f64::min);
+            let last = reports.iter().filter_map(|report| Some(report.end?.at_ns)).max();
+            replayed.teardown_s = last.and_then(|at| between(ended.checked_sub(at)?));
         }
         Ok(replayed)
     }
@@ -293,6 +309,11 @@ impl Drop for Hosts {
         // Also where the launcher has ended: one that was killed leaves its ranks behind.
         self.stop();
     }
+}
+
+/// A time on the clocks of a host and ours in seconds, if it can be one.
+fn between(ns: u64) -> Option<f64> {
+    Some(ns as f64 * 1e-9).filter(|s| *s < 60.0)
 }
 
 /// How many steps a rank has finished.

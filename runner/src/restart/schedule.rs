@@ -25,7 +25,9 @@ pub(super) struct Seen {
     pub(super) replayed: Replayed,
     pub(super) launches: usize,
     pub(super) restarts: usize,
+    /// Times that launchers took to start and to end, in seconds.
     pub(super) startups: Vec<f64>,
+    pub(super) teardowns: Vec<f64>,
     /// Time of the pieces that ran, here and on the base, in seconds.
     pub(super) ran: (f64, f64),
     /// Whether a whole round, and the one-offs that there was time for, were measured.
@@ -45,10 +47,12 @@ impl Seen {
         all.warmup_s += more.warmup_s;
         all.measured_s += more.measured_s;
         self.startups.extend(more.startup_s);
+        self.teardowns.extend(more.teardown_s);
         if self.launches == 0 {
-            (all.init_s, all.mpi) = (more.init_s, more.mpi);
+            (all.init_s, all.finalize_s, all.mpi) = (more.init_s, more.finalize_s, more.mpi);
         } else {
             all.init_s.iter_mut().zip(more.init_s).for_each(|(least, s)| *least = least.min(s));
+            all.finalize_s.iter_mut().zip(more.finalize_s).for_each(|(least, s)| *least = least.min(s));
         }
         self.launches += 1;
     }
@@ -219,7 +223,7 @@ mod tests {
             },
             cuts: vec![],
             windows: windows.clone(),
-            edges: vec![EdgeTimes { init_s: 0.2, tail_s: 0.0 }],
+            edges: vec![EdgeTimes { init_s: 0.2, ..EdgeTimes::default() }],
             verified: None,
         };
         let manifest = Manifest {
