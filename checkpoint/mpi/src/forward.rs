@@ -1,6 +1,6 @@
 //! Passing a call on: arguments down, the library's procedure, results up.
 use crate::calls::{MOST, call as invoke};
-use crate::session::{Call, session};
+use crate::session::{Call, Session, session};
 use crate::shape::{Lane, Shape};
 use crate::words::Scratch;
 
@@ -106,6 +106,9 @@ pub unsafe fn forward_with(
         // SAFETY: the caller's.
         below[i] = unsafe { s.down_arg(shape, args, i, &mut scratch) };
     }
+    if let Some(target) = &shape.target {
+        below[target.displacement] = s.displacement_below(target, args);
+    }
     drop(s);
     adjust(&mut below);
     // SAFETY: the caller's; the arguments are in the library's form.
@@ -122,14 +125,23 @@ pub unsafe fn forward_with(
         }
         return s.up_error(result);
     }
+    // SAFETY: the call has succeeded.
+    unsafe { bring_up(&mut s, shape, args, &below) };
+    result
+}
+
+/// Brings up what a call has yielded, and takes note of what it made or changed.
+///
+/// # Safety
+/// The call has succeeded with `below` in place of `args`.
+pub unsafe fn bring_up(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], below: &[usize; MOST]) {
     for i in shape.up.iter().map(|&i| usize::from(i)) {
-        // SAFETY: the call has succeeded.
-        if let Some((kind, new)) = unsafe { s.up_arg(shape, args, &below, i) } {
+        // SAFETY: the caller's.
+        if let Some((kind, new)) = unsafe { s.up_arg(shape, args, below, i) } {
             // SAFETY: as above.
-            unsafe { crate::log::made(&mut s, shape, args, i, kind, new) };
+            unsafe { crate::log::made(s, shape, args, i, kind, new) };
         }
     }
     // SAFETY: as above.
-    unsafe { crate::changes::changed(&mut s, shape, args) };
-    result
+    unsafe { crate::changes::changed(s, shape, args) };
 }

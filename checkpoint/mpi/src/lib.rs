@@ -6,6 +6,7 @@
 //! again under another library.
 
 mod absent;
+mod allocated;
 mod attributes;
 mod callbacks;
 mod calls;
@@ -43,7 +44,7 @@ pub use calls::{MOST, call};
 pub use drain::{barrier, drain, go_on, refuse};
 pub use library::{Library, LibraryError};
 pub use life::{environment, finish_library, prepare, start_library, wtime};
+pub use memory::shared_memory;
 pub use recorded::{Recorded, Taken};
 pub use replay::State;
 pub use session::{Hooks, Session, Stop, allow_stops, dispatch, installed, session};
-pub use shared::shared_memory;

@@ -1,13 +1,15 @@
 //! Memory that MPI lends to a program. It must be the program's own, so that an image has it: it is taken from the upper
 //! half's range.
+use crate::allocated::Allocated;
 use crate::calls::lower;
-use crate::forward::{arguments, forward_args, forward_with};
+use crate::forward::{arguments, forward_with};
 use crate::session::{Call, Session, session};
 use crate::shared::Shared;
 use crate::words::read_handle;
 use phasecast_abi::{Domain, Kind};
 use phasecast_process::space;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
@@ -16,8 +18,8 @@ pub const PAGE: usize = 4096;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lent {
     blocks: Vec<(usize, usize)>,
-    /// Memory of windows, by the program's handle.
-    windows: Vec<(usize, usize)>,
+    /// Windows with memory of their own.
+    pub allocated: Vec<Allocated>,
     /// Windows on memory that the ranks of a node share.
     pub shared: Vec<Shared>,
     /// The page with values of predefined attributes, and how much of it is used.
@@ -41,14 +43,27 @@ impl Lent {
         self.copies.clear();
     }
 
+    /// Where the memory begins that came with a window.
+    fn base(&self, window: usize) -> Option<usize> {
+        self.shared(window).map(Shared::own_base).or_else(|| Some(self.allocated(window)?.whole().start))
+    }
+
     /// The window on shared memory with this handle of the program.
     pub fn shared(&self, window: usize) -> Option<&Shared> {
         self.shared.iter().find(|shared| shared.window == window)
     }
 
-    fn free_shared(&mut self, window: usize) {
-        if let Some(at) = self.shared.iter().position(|shared| shared.window == window) {
-            let whole = self.shared.swap_remove(at).whole();
+    /// The window with memory of its own that has this handle of the program.
+    pub fn allocated(&self, window: usize) -> Option<&Allocated> {
+        self.allocated.iter().find(|allocated| allocated.window == window)
+    }
+
+    /// Takes back the memory that came with a window.
+    fn free_window(&mut self, window: usize) {
+        let shared = self.shared.iter().position(|shared| shared.window == window);
+        let allocated = self.allocated.iter().position(|allocated| allocated.window == window);
+        let shared = shared.map(|at| self.shared.swap_remove(at).whole());
+        for whole in shared.into_iter().chain(allocated.map(|at| self.allocated.swap_remove(at).whole())) {
             space::take_back(whole.start, whole.len());
         }
     }
@@ -61,7 +76,16 @@ impl Lent {
     }
 }
 
-fn no_memory(s: &Session) -> usize {
+/// The memory that the library or other ranks map as well: the addresses of each piece, and of what this rank's image
+/// holds of it.
+pub fn shared_memory() -> Vec<(Range<usize>, Range<usize>)> {
+    let s = session();
+    let shared = s.memory.shared.iter().map(|shared| (shared.whole(), shared.own()));
+    shared.chain(s.memory.allocated.iter().map(|allocated| (allocated.whole(), allocated.whole()))).collect()
+}
+
+/// The error of a call that wants more memory than there is.
+pub fn no_memory(s: &Session) -> usize {
     s.values.above("MPI_ERR_NO_MEM").unwrap_or(34)
 }
 
@@ -84,41 +108,6 @@ pub unsafe fn allocate(call: &mut Call) -> usize {
 pub unsafe fn free(call: &mut Call) -> usize {
     let mut s = session();
     if s.memory.free(call.arg(0)) { 0 } else { s.values.above("MPI_ERR_BASE").unwrap_or(46) }
-}
-
-/// `MPI_Win_allocate`: memory of ours, and a window on it.
-///
-/// # Safety
-/// A call of the gate.
-pub unsafe fn window(call: &mut Call) -> usize {
-    // SAFETY: the caller's.
-    if let Some(result) = unsafe { window_of_one(call) } {
-        return result;
-    }
-    let mut s = session();
-    let args = arguments(call, 6);
-    let Some(base) = s.memory.allocate(args[0]) else { return no_memory(&s) };
-    let large = s.shapes[call.index].procedure.name.ends_with("_c");
-    let index = crate::calls::index(if large { "MPI_Win_create_c" } else { "MPI_Win_create" });
-    let shape = &s.shapes[index];
-    drop(s);
-    let mut create = [0; crate::calls::MOST];
-    create[..6].copy_from_slice(&[base, args[0], args[1], args[2], args[3], args[5]]);
-    // SAFETY: the arguments of MPI_Win_create.
-    let result = unsafe { forward_args(index, shape, &create) };
-    let mut s = session();
-    if result as i32 != 0 {
-        s.memory.free(base);
-        return result;
-    }
-    // SAFETY: the caller's: where the address goes, and the new window.
-    unsafe {
-        *(args[4] as *mut usize) = base;
-        let handle = read_handle(args[5], crate::words::handle_bytes(s.values.upper, Kind::Window));
-        s.memory.windows.push((handle, base));
-    }
-    s.event();
-    0
 }
 
 /// A window for one rank alone with memory that comes with it, where the library makes none on memory of ours (Open MPI
@@ -164,11 +153,7 @@ pub unsafe fn free_window(call: &mut Call) -> usize {
     let result = unsafe { crate::forward::forward(call) };
     if result as i32 == 0 {
         let mut s = session();
-        if let Some(at) = s.memory.windows.iter().position(|(window, _)| *window == handle) {
-            let (_, base) = s.memory.windows.swap_remove(at);
-            s.memory.free(base);
-        }
-        s.memory.free_shared(handle);
+        s.memory.free_window(handle);
         s.one_sided.freed(handle);
         s.event();
     }
@@ -210,10 +195,10 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
         let value = args[2] as *mut usize;
         if found
             && address
-            && let Some(shared) = s.memory.shared(args[0] & s.values.upper.layout().handle_mask as usize)
+            && let Some(base) = s.memory.base(args[0] & s.values.upper.layout().handle_mask as usize)
         {
             // MPICH 4.0 rounds it down to a multiple of 8.
-            *value = shared.own_base();
+            *value = base;
         }
         if !found || address || s.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
             return result;
@@ -246,17 +231,23 @@ impl Session {
         let named = |name| self.values.above(name) == Some(key as u32 as usize);
         let number = value as u32 as i32;
         let up = |domain| self.values.up(domain, number.into(), self.library) as i32;
+        let window = object & self.values.upper.layout().handle_mask as usize;
+        let allocated = self.memory.allocated(window);
+        if let Some(allocated) = allocated.filter(|_| named("MPI_WIN_SIZE")) {
+            return allocated.size as u64;
+        }
         let above = if named("MPI_HOST") || named("MPI_IO") {
             up(Domain::Rank)
         } else if named("MPI_WIN_CREATE_FLAVOR") {
-            // Windows with memory are made on memory of ours: to the library, the program has made it.
-            let window = object & self.values.upper.layout().handle_mask as usize;
-            let allocated = self.memory.windows.iter().any(|(handle, _)| *handle == window);
-            let flavor = match self.memory.shared(window) {
-                Some(_) => self.values.above("MPI_WIN_FLAVOR_SHARED"),
-                None => allocated.then(|| self.values.above("MPI_WIN_FLAVOR_ALLOCATE")).flatten(),
+            // Windows with memory may be made on memory of ours: to the library, the program has made it.
+            let flavor = match (self.memory.shared(window), allocated) {
+                (Some(_), _) => self.values.above("MPI_WIN_FLAVOR_SHARED"),
+                (None, Some(_)) => self.values.above("MPI_WIN_FLAVOR_ALLOCATE"),
+                (None, None) => None,
             };
             flavor.map_or_else(|| up(Domain::WindowFlavor), |flavor| flavor as i32)
+        } else if let Some(allocated) = allocated.filter(|_| named("MPI_WIN_DISP_UNIT")) {
+            allocated.unit()
         } else if named("MPI_WIN_MODEL") {
             up(Domain::WindowModel)
         } else if named("MPI_LASTUSEDCODE") && !(self.values.same() && self.errors.is_empty()) {

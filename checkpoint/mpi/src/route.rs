@@ -3,7 +3,8 @@
 use crate::session::{Call, session};
 use crate::shape::Shape;
 use crate::{
-    attributes, callbacks, completion, convert, errors, forward, life, matched, memory, point, shared, start, windows,
+    allocated, attributes, callbacks, completion, convert, errors, forward, life, matched, memory, point, shared,
+    start, windows,
 };
 use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 
@@ -20,7 +21,7 @@ pub fn route(shape: &Shape) -> Route {
         "MPI_Wtime" | "MPI_Wtick" => return life::clock,
         "MPI_Alloc_mem" => return memory::allocate,
         "MPI_Free_mem" => return memory::free,
-        "MPI_Win_allocate" | "MPI_Win_allocate_c" => return memory::window,
+        "MPI_Win_allocate" | "MPI_Win_allocate_c" => return allocated::window,
         "MPI_Win_free" => return memory::free_window,
         "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => return shared::window,
         "MPI_Win_shared_query" | "MPI_Win_shared_query_c" => return shared::query,
@@ -131,6 +132,7 @@ fn maker(procedure: &Procedure) -> Option<Maker> {
     let name = procedure.name;
     match name {
         "MPI_Op_create" | "MPI_Op_create_c" => Some(callbacks::create_operation),
+        "MPI_Win_allocate" | "MPI_Win_allocate_c" => Some(allocated::allocate),
         "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => Some(shared::allocate),
         _ if name.ends_with("create_errhandler") || name == "MPI_Errhandler_create" => Some(callbacks::create_handler),
         _ if name.ends_with("create_keyval") || name == "MPI_Keyval_create" => Some(callbacks::create_keyval),

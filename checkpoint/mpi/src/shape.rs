@@ -71,6 +71,29 @@ pub struct Shape {
     pub direct: bool,
     /// What the procedure changes of an object, if that lasts.
     pub change: Option<changes::Change>,
+    /// Where it puts or gets, if it does.
+    pub target: Option<Target>,
+}
+
+/// Where the arguments are that say what memory of which rank is put to or got from.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The window.
+    pub window: usize,
+    /// The rank.
+    pub rank: usize,
+    /// The displacement in that rank's memory.
+    pub displacement: usize,
+}
+
+impl Target {
+    fn of(procedure: &Procedure) -> Option<Target> {
+        Some(Target {
+            window: procedure.param_index(Kind::Window)?,
+            rank: procedure.param_named("target_rank")?,
+            displacement: procedure.param_named("target_disp")?,
+        })
+    }
 }
 
 /// The shapes of all procedures. `same`: both sides speak the same interface, so that numbers need no translation.
@@ -80,7 +103,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let places = |which: fn(&Lane) -> bool| (0u8..).zip(&lanes).filter(|(_, l)| which(l)).map(|(i, _)| i).collect();
         let (down, up): (Vec<u8>, Vec<u8>) = (places(|lane| *lane != Lane::Same), places(Lane::comes_up));
         let (point, completion) = (point::Places::of(procedure), completion::Places::of(procedure));
-        let change = changes::change_of(procedure.name);
+        let (change, target) = (changes::change_of(procedure.name), Target::of(procedure));
         let down_lanes = lanes.iter().copied().filter(|lane| *lane != Lane::Same).collect();
         let function = library.function(index).unwrap_or(0);
         let in_register = |lane: &Lane| {
@@ -92,8 +115,9 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             && lanes.iter().all(in_register)
             && up.is_empty()
             && change.is_none()
+            && target.is_none()
             && procedure.returns == Return::ErrorCode;
-        Shape { procedure, function, direct, lanes, point, completion, down, down_lanes, up, change }
+        Shape { procedure, function, direct, lanes, point, completion, down, down_lanes, up, change, target }
     };
     PROCEDURES.iter().enumerate().map(shape).collect()
 }

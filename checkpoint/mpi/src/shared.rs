@@ -17,7 +17,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
 /// Bytes that are copied before their first place is given up.
-const CHUNK: usize = 4 << 20;
+pub const CHUNK: usize = 4 << 20;
 
 /// The part of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     /// The addresses of the pages that this rank's image holds.
-    fn own(&self) -> Range<usize> {
+    pub fn own(&self) -> Range<usize> {
         let up = |at: usize| self.at + at.next_multiple_of(PAGE).min(self.length);
         let part = self.parts[self.rank];
         up(part.offset)..up(part.offset + part.size)
@@ -73,11 +73,6 @@ impl Shared {
     fn base(&self, rank: usize) -> usize {
         self.at + self.parts[rank].offset
     }
-}
-
-/// The shared memory that the program has: the addresses of each window's, and of those that this rank's image holds.
-pub fn shared_memory() -> Vec<(Range<usize>, Range<usize>)> {
-    session().memory.shared.iter().map(|shared| (shared.whole(), shared.own())).collect()
 }
 
 /// `MPI_Win_allocate_shared`.
@@ -126,11 +121,9 @@ pub unsafe fn allocate(_: usize, shape: &'static Shape, args: &[usize; MOST]) ->
         }
         space::share(old.as_ref().map(|old| old.at), length, file.as_raw_fd()).map_err(|error| error.to_string())
     });
-    let (ours, mut all) = (i32::from(mapped.is_ok()), 0i32);
-    let [int, least] = ["MPI_INT", "MPI_MIN"].map(|name| library.constant(name).unwrap_or(0));
-    lower!(library, MPI_Allreduce(&raw const ours, &raw mut all, 1, int, least, comm));
+    let all = agreed(library, comm, mapped.is_ok());
     let at = match mapped {
-        Ok(at) if all != 0 => at,
+        Ok(at) if all => at,
         mapped => {
             let reason = mapped.as_ref().err().cloned();
             if let Ok(at) = mapped {
@@ -183,6 +176,14 @@ impl Session {
         lower!(library, MPI_Info_get(info, key, value.len() - 1, value.as_mut_ptr(), &raw mut flag));
         flag != 0 && value.starts_with(b"true")
     }
+}
+
+/// Whether all ranks of a communicator have it.
+pub fn agreed(library: &crate::Library, comm: usize, ours: bool) -> bool {
+    let (ours, mut all) = (i32::from(ours), 0i32);
+    let [int, least] = ["MPI_INT", "MPI_MIN"].map(|name| library.constant(name).unwrap_or(0));
+    lower!(library, MPI_Allreduce(&raw const ours, &raw mut all, 1, int, least, comm));
+    all != 0
 }
 
 /// A file in memory that all ranks of a communicator have opened: the first has made it.
@@ -238,7 +239,7 @@ fn resident(range: &Range<usize>) -> Vec<u8> {
 }
 
 /// Stretches of pages that are there.
-fn stretches(range: &Range<usize>) -> Vec<Range<usize>> {
+pub fn stretches(range: &Range<usize>) -> Vec<Range<usize>> {
     let (mut found, mut at) = (Vec::new(), range.start);
     for same in resident(range).chunk_by(|a, b| a & 1 == b & 1) {
         let end = at + same.len() * PAGE;
@@ -267,7 +268,7 @@ fn give_back(old: &Shared, file: &File) -> std::io::Result<()> {
 
 /// Lets the pages that are there stand in this process's tables too, as they did when it was cut: the program's first
 /// touch of each would take its time.
-fn touch(range: &Range<usize>) {
+pub fn touch(range: &Range<usize>) {
     for stretch in stretches(range) {
         // SAFETY: pages of our own mapping, which keep their content. Kernels before 5.14 leave it to the program.
         unsafe { libc::madvise(stretch.start as *mut _, stretch.len(), libc::MADV_POPULATE_WRITE) };

@@ -289,7 +289,33 @@ pub fn share(at: Option<usize>, len: usize, file: c_int) -> Result<usize, Error>
     map("memory that ranks share", at, len, libc::PROT_READ | libc::PROT_WRITE, flags, file, 0)
 }
 
-/// Gives back what [`lend`] or [`share`] mapped.
+/// Maps once more, for the upper half, pages at `source` that a library shares with other processes: where there is room,
+/// or at `at`, in place of what the upper half has there.
+///
+/// # Errors
+/// If the pages belong to this process alone, or there is no room.
+///
+/// # Safety
+/// At `source` are so many bytes of one mapping of the lower half.
+pub unsafe fn again(at: Option<usize>, len: usize, source: usize) -> Result<usize, Error> {
+    let place = match at {
+        Some(place) => place,
+        None => lend(None, len)?,
+    };
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: the place is the upper half's; a mapping of no bytes stands for a second one of the same pages.
+    let result = unsafe { syscall!(libc::SYS_mremap, source, 0, len, flags, place) };
+    if !failed(result) {
+        return Ok(place);
+    }
+    if at.is_none() {
+        take_back(place, len);
+    }
+    let cause = io::Error::from_raw_os_error(-result as i32);
+    Err(Error::Map { what: "memory that a library shares", address: place, bytes: len, cause })
+}
+
+/// Gives back what [`lend`], [`share`] or [`again`] mapped.
 pub fn take_back(start: usize, len: usize) {
     unmap(start, len);
 }
