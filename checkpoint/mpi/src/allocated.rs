@@ -173,10 +173,13 @@ pub unsafe fn allocate(_: usize, shape: &'static Shape, args: &[usize; MOST]) ->
     let mut below = *args;
     below[5] = &raw const window as usize;
     let mut s = session();
-    // SAFETY: the caller's: the window is made, its handle goes where the program wants it, as does the address.
+    // SAFETY: the caller's: the window is made, its handle goes where the program wants it, as does the address: which it
+    // has after a restart, while its variable may be gone.
     let handle = unsafe {
         bring_up(&mut s, shape, args, &below);
-        *(args[4] as *mut usize) = at;
+        if !s.restoring {
+            *(args[4] as *mut usize) = at;
+        }
         read_handle(args[5], handle_bytes(s.values.upper, Kind::Window))
     };
     let made = Allocated { window: handle, size, at, rank: rank as usize, places };
