@@ -2,6 +2,10 @@
 // asked for with a request lands where it should, and the memory is at its place.
 #include "state.h"
 
+#ifndef NAME
+#define NAME "win_allocate"
+#endif
+
 enum { N = 3000 };
 
 int main(void) {
@@ -48,5 +52,5 @@ int main(void) {
     MPI_Win_free(&win);
     beat();
     say("got %ld", got);
-    return done("win_allocate");
+    return done(NAME);
 }

@@ -2,7 +2,8 @@
 //!
 //! A head is the lines that begin with `// ` at the top: first what the program is about, then `ranks:` (3 if not given),
 //! `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
-//! every so many cuts is taken) and `refuses:`, words of the reasons for which a cut may be refused.
+//! every so many cuts is taken), `setting:` (of the environment, `NAME=value`) and `refuses:`, words of the reasons for which
+//! a cut may be refused.
 
 use crate::example::newer;
 use crate::mpi::{Language, Mpi};
@@ -27,6 +28,7 @@ pub struct Program {
     source: PathBuf,
     flags: Vec<String>,
     arguments: Vec<String>,
+    settings: Vec<(String, String)>,
     module: bool,
 }
 
@@ -58,6 +60,7 @@ impl Program {
         let told = |key: &str| head.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
         let number = |key| told(key).map(|n| n.parse().unwrap_or_else(|_| panic!("{}: {key}: {n}", source.display())));
         let words = |key| told(key).map(words).unwrap_or_default();
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Program {
             name: source.file_stem().and_then(|name| name.to_str()).expect("a program has a name").to_owned(),
             ranks: number("ranks").unwrap_or(3),
@@ -65,6 +68,7 @@ impl Program {
             stride: number("stride").unwrap_or(1) as usize,
             flags: words("flags"),
             arguments: words("arguments"),
+            settings: told("setting").and_then(|of| of.split_once('=')).map(owned).into_iter().collect(),
             module: told("module").is_some(),
             source,
         }
@@ -94,6 +98,7 @@ impl Program {
         if extension(&self.source) == "py" {
             mpi.for_python(command);
         }
+        command.envs(self.settings.iter().cloned());
     }
 
     fn compiled(&self, mpi: Mpi) -> PathBuf {
