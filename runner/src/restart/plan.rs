@@ -29,9 +29,12 @@ const TRIES: (usize, usize) = (48, 3);
 /// A window is lengthened by so much time, in seconds, to take in a phase that would need an image of its own.
 const LENGTHEN_S: f64 = 0.15;
 
-/// A signature pays where at least so much of the run repeats, and at most so much of it must be run to measure all
-/// windows once.
-const PAYS: (f64, f64) = (0.5, 0.3);
+/// A signature pays where at least so much of the run repeats, ...
+const REPEATS: f64 = 0.3;
+/// ... at least so much repeats or can be restarted as a one-off, ...
+const SHOWN: f64 = 0.5;
+/// ... and at most so much of it must be run to measure all windows of what repeats once.
+const ROUND: f64 = 0.3;
 
 /// What a restart of ranks of so many bytes each is likely to take on one node, in seconds.
 pub fn restart_s(rank_bytes: u64, ranks: u32) -> f64 {
@@ -41,13 +44,18 @@ pub fn restart_s(rank_bytes: u64, ranks: u32) -> f64 {
 /// Plans the images: at most `most` of them, if that is given; fewer, the longer a restart takes (`restart_s`). Windows in
 /// the order of their cuts; several may share one.
 pub fn plan(analysis: &Analysis, profile: &Profile, most: Option<usize>, restart_s: f64) -> Vec<Window> {
-    let repeats = |phase: &&Phase| phase.relevant && phase.weight > 1;
-    let wanted: Vec<usize> = analysis.phases.iter().filter(repeats).map(|phase| phase.id.index()).collect();
-    let mut search = Search::new(profile, &wanted);
+    let mut search = Search::new(profile, &repeating(analysis));
     search.image_worth += COST_WORTH * restart_s / profile.total;
     let room = most.unwrap_or(usize::MAX);
-    let mut windows = search.best(room.min(MOST.0));
-    search.cover(&mut windows, room.min(MOST.0 + wanted.len().min(MOST.0)));
+    let mut fewer = room;
+    let mut windows = loop {
+        let windows = search.windows(fewer);
+        if windows.len() < 2 || round(profile, &windows) <= ROUND {
+            break windows;
+        }
+        // A part of the phases is better than no signature.
+        fewer = windows.len() - 1;
+    };
     let mut one_offs: Vec<usize> = (1..profile.pieces())
         .filter(|&at| analysis.phases.get(profile.phase[at]).is_some_and(|phase| phase.relevant && phase.weight == 1))
         .filter(|&at| !windows.iter().any(|w| w.pieces().contains(&at)))
@@ -60,6 +68,12 @@ pub fn plan(analysis: &Analysis, profile: &Profile, most: Option<usize>, restart
     windows
 }
 
+/// The relevant phases that repeat.
+fn repeating(analysis: &Analysis) -> Vec<usize> {
+    let repeats = |phase: &&Phase| phase.relevant && phase.weight > 1;
+    analysis.phases.iter().filter(repeats).map(|phase| phase.id.index()).collect()
+}
+
 /// Why a plan does not pay, in words; none if it does. The verdict of the analysis is about measuring to 1 % within one
 /// run; restarts can be repeated, so what counts here is whether there is something that stands for the run at all.
 pub fn objection(analysis: &Analysis, profile: &Profile, windows: &[Window]) -> Option<String> {
@@ -67,17 +81,18 @@ pub fn objection(analysis: &Analysis, profile: &Profile, windows: &[Window]) -> 
         return Some(analysis.verdict.reason.clone());
     }
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    let repeating: f64 = analysis
-        .phases
-        .iter()
-        .filter(|p| p.relevant && p.weight > 1)
-        .map(|p| p.share)
-        .fold(0.0, |sum, share| sum + share);
-    let round = windows.iter().filter(|w| !w.one_off).map(|w| profile.time(w.run())).sum::<f64>() / profile.total;
-    if windows.iter().all(|w| w.one_off) || repeating < PAYS.0 {
+    let repeating = repeating(analysis).into_iter().fold(0.0, |sum, phase| sum + analysis.phases[phase].share);
+    let one_offs = windows.iter().filter(|w| w.one_off).map(|w| profile.time(w.pieces())).sum::<f64>() / profile.total;
+    if windows.iter().all(|w| w.one_off) || repeating < REPEATS || repeating + one_offs < SHOWN {
         return Some(format!("what repeats in this program is {} of its run", percent(repeating)));
     }
-    (round > PAYS.1).then(|| format!("{} of the run would have to be run to measure what repeats once", percent(round)))
+    let round = round(profile, windows);
+    (round > ROUND).then(|| format!("{} of the run would have to be run to measure what repeats once", percent(round)))
+}
+
+/// The share of the run that must be run to measure all windows of what repeats once.
+fn round(profile: &Profile, windows: &[Window]) -> f64 {
+    windows.iter().filter(|w| !w.one_off).map(|w| profile.time(w.run())).sum::<f64>() / profile.total
 }
 
 /// The cuts of a plan: after which pieces images are saved, ascending.
@@ -116,6 +131,13 @@ impl<'a> Search<'a> {
             search.whole[place] = (occurrences, times);
         }
         search
+    }
+
+    /// The windows of at most so many images for what repeats.
+    fn windows(&self, room: usize) -> Vec<Window> {
+        let mut windows = self.best(room.min(MOST.0));
+        self.cover(&mut windows, room.min(MOST.0 + self.whole.len().min(MOST.0)));
+        windows
     }
 
     /// What a stretch shows of the wanted phases.

@@ -201,8 +201,16 @@ fn what_does_not_pay_is_told_why() {
     assert_eq!(objection_to(&loop_of(2000, |_| 10 * MS)), None);
     let set_up = loop_of(10, |_| 10 * MS);
     assert!(objection_to(&set_up).is_some_and(|why| why.contains("repeats")), "nearly all is set-up");
-    let few = loop_of(8, |_| 600 * MS);
-    assert!(objection_to(&few).is_some_and(|why| why.contains("have to be run")), "two of eight, each after a warm-up");
+    // A start, a set-up of its own, and a loop that is a little less than half.
+    let split = |start, set_up| {
+        let mut pieces = vec![(0, start, start), (1, set_up, set_up)];
+        pieces.extend(vec![(2, 10 * MS, 10 * MS); 80]);
+        objection_to(&analysis(&pieces))
+    };
+    assert_eq!(split(MS, 900 * MS), None, "the set-up can be restarted");
+    assert!(split(900 * MS, MS).is_some_and(|why| why.contains("repeats")), "the start cannot");
+    let few = loop_of(4, |_| 600 * MS);
+    assert!(objection_to(&few).is_some_and(|why| why.contains("have to be run")), "one of four, after a warm-up");
     let mut other = loop_of(2000, |_| 10 * MS);
     other.verdict.difference = Some("rank 0".into());
     assert_eq!(objection_to(&other), None, "only what comes last differs");
@@ -261,11 +269,12 @@ proptest! {
         let profile = Profile::of(&analysis).expect("the pieces are cuts");
         let windows = plan(&analysis, &profile, None, 0.0);
         let last = pieces.len() - 1;
+        let dear = round(&profile, &Search::new(&profile, &repeating(&analysis)).windows(usize::MAX)) > ROUND;
         for phase in analysis.phases.iter().filter(|p| p.relevant) {
             let inner = (1..last).any(|at| pieces[at].0 == phase.id.0);
             let shown = windows.iter().any(|w| w.pieces().any(|at| pieces[at].0 == phase.id.0));
             // Six one-offs are taken, and there are but six phases.
-            prop_assert!(shown || !inner, "phase {} is in none of {:?}", phase.id, windows);
+            prop_assert!(shown || !inner || dear, "phase {} is in none of {:?}", phase.id, windows);
         }
     }
 }
