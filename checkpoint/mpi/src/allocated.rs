@@ -4,9 +4,9 @@
 //! byte; where the program puts or gets is reckoned for each rank. Memory that the library shares with nobody cannot be
 //! mapped again: then the window is on memory of ours.
 use crate::calls::{MOST, lower};
-use crate::forward::{arguments, bring_up};
+use crate::forward::bring_up;
 use crate::memory::PAGE;
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use crate::shape::{Shape, Target};
 use crate::shared::{CHUNK, agreed, stretches, touch};
 use crate::words::{handle_bytes, read_handle};
@@ -89,25 +89,6 @@ unsafe fn give_back(old: &Range<usize>, new: usize) {
     }
 }
 
-/// `MPI_Win_allocate`.
-///
-/// # Safety
-/// A call of the gate.
-pub unsafe fn window(call: &mut Call) -> usize {
-    // SAFETY: the caller's.
-    if let Some(result) = unsafe { crate::memory::window_of_one(call) } {
-        return result;
-    }
-    let shape = session().shape(call.index);
-    let args = arguments(call, shape.lanes.len());
-    // SAFETY: the caller's.
-    let result = unsafe { allocate(call.index, shape, &args) };
-    if result as i32 == 0 {
-        session().event();
-    }
-    result
-}
-
 /// Makes a window with memory of its own: for the program, or again after a restart.
 ///
 /// # Safety
@@ -116,8 +97,7 @@ pub unsafe fn allocate(_: usize, shape: &'static Shape, args: &[usize; MOST]) ->
     let mut s = session();
     let library = s.library;
     let (info, comm) = (s.down_handle(Kind::Info, args[2]), s.down_handle(Kind::Communicator, args[3]));
-    let handle = s.replaying.last().map(|&(kind, number)| s.objects.encode(kind, number));
-    let old = s.memory.allocated.iter().find(|old| s.restoring && Some(old.window) == handle).cloned();
+    let old = s.made_again().and_then(|window| s.memory.allocated(window)).cloned();
     let no_memory = crate::memory::no_memory(&s);
     drop(s);
     let (size, length) = (args[0], pages(args[0]));

@@ -63,7 +63,8 @@ impl Lent {
         let shared = self.shared.iter().position(|shared| shared.window == window);
         let allocated = self.allocated.iter().position(|allocated| allocated.window == window);
         let shared = shared.map(|at| self.shared.swap_remove(at).whole());
-        for whole in shared.into_iter().chain(allocated.map(|at| self.allocated.swap_remove(at).whole())) {
+        let allocated = allocated.map(|at| self.allocated.swap_remove(at).whole());
+        for whole in [shared, allocated].into_iter().flatten() {
             space::take_back(whole.start, whole.len());
         }
     }
@@ -110,12 +111,31 @@ pub unsafe fn free(call: &mut Call) -> usize {
     if s.memory.free(call.arg(0)) { 0 } else { s.values.above("MPI_ERR_BASE").unwrap_or(46) }
 }
 
+/// `MPI_Win_allocate` and `MPI_Win_allocate_shared`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn window(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    if let Some(result) = unsafe { window_of_one(call) } {
+        return result;
+    }
+    let shape = session().shape(call.index);
+    let args = arguments(call, shape.lanes.len());
+    // SAFETY: the caller's.
+    let result = unsafe { crate::route::again(call.index, shape, &args) };
+    if result as i32 == 0 {
+        session().event();
+    }
+    result
+}
+
 /// A window for one rank alone with memory that comes with it, where the library makes none on memory of ours (Open MPI
 /// 4.1): it is on the library's own, and the program cannot be saved any more. None for others.
 ///
 /// # Safety
 /// A call of the gate of `MPI_Win_allocate` or `MPI_Win_allocate_shared`.
-pub unsafe fn window_of_one(call: &mut Call) -> Option<usize> {
+unsafe fn window_of_one(call: &mut Call) -> Option<usize> {
     let mut s = session();
     let (library, own, comm) = (s.library, s.private_self, s.down_handle(Kind::Communicator, call.arg(3)));
     drop(s);

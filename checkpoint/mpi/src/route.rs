@@ -21,9 +21,10 @@ pub fn route(shape: &Shape) -> Route {
         "MPI_Wtime" | "MPI_Wtick" => return life::clock,
         "MPI_Alloc_mem" => return memory::allocate,
         "MPI_Free_mem" => return memory::free,
-        "MPI_Win_allocate" | "MPI_Win_allocate_c" => return allocated::window,
         "MPI_Win_free" => return memory::free_window,
-        "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => return shared::window,
+        "MPI_Win_allocate" | "MPI_Win_allocate_c" | "MPI_Win_allocate_shared" | "MPI_Win_allocate_shared_c" => {
+            return memory::window;
+        }
         "MPI_Win_shared_query" | "MPI_Win_shared_query_c" => return shared::query,
         "MPI_Buffer_attach" | "MPI_Buffer_attach_c" | "MPI_Buffer_detach" | "MPI_Buffer_detach_c" => {
             return memory::buffer;

@@ -230,6 +230,12 @@ impl Session {
         &self.shapes[index]
     }
 
+    /// The program's handle of what a recorded call makes again.
+    pub fn made_again(&self) -> Option<usize> {
+        let (kind, number) = *self.replaying.last().filter(|_| self.restoring)?;
+        Some(self.objects.encode(kind, number))
+    }
+
     /// What is known of a communicator of the program.
     #[inline(always)]
     pub fn comm(&mut self, handle: usize) -> Option<&'static Comm> {

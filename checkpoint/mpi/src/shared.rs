@@ -3,7 +3,7 @@
 //! and a window of the library's on each rank's part of it. An image of a rank holds the pages whose first byte is in its
 //! part; at a restart a new file is made of all of these, and mapped where the old one was.
 use crate::calls::{MOST, lower};
-use crate::forward::{arguments, forward, forward_with};
+use crate::forward::{forward, forward_with};
 use crate::memory::PAGE;
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
@@ -75,25 +75,6 @@ impl Shared {
     }
 }
 
-/// `MPI_Win_allocate_shared`.
-///
-/// # Safety
-/// A call of the gate.
-pub unsafe fn window(call: &mut Call) -> usize {
-    // SAFETY: the caller's.
-    if let Some(result) = unsafe { crate::memory::window_of_one(call) } {
-        return result;
-    }
-    let shape = session().shape(call.index);
-    let args = arguments(call, shape.lanes.len());
-    // SAFETY: the caller's.
-    let result = unsafe { allocate(call.index, shape, &args) };
-    if result as i32 == 0 {
-        session().event();
-    }
-    result
-}
-
 /// Makes a window on shared memory: for the program, or again after a restart.
 ///
 /// # Safety
@@ -102,8 +83,7 @@ pub unsafe fn allocate(_: usize, shape: &'static Shape, args: &[usize; MOST]) ->
     let mut s = session();
     let (library, comm, info) = (s.library, s.down_handle(Kind::Communicator, args[3]), args[2]);
     let apart = s.values.above("MPI_INFO_NULL") != Some(info) && s.asks_for_parts_apart(info);
-    let again = s.replaying.last().map(|&(kind, number)| s.objects.encode(kind, number));
-    let old = s.memory.shared.iter().find(|shared| s.restoring && Some(shared.window) == again).cloned();
+    let old = s.made_again().and_then(|window| s.memory.shared(window)).cloned();
     let refused = s.values.above("MPI_ERR_RMA_SHARED").unwrap_or(1);
     drop(s);
     let (mut rank, mut size) = (0i32, 0i32);
