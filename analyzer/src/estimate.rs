@@ -5,8 +5,8 @@
 //! ```text
 //! time(phase) = sum_S(target) + |U| mean_S(target) (1 + beta (mean_U(base) - mean_S(base)) / mean_S(base))
 //! ```
-//! beta = 2 r / (1 + r) is the reliability of the mean of two base runs whose occurrences correlate by r (Spearman and
-//! Brown); it is 0 with one base run. What was never seen takes its base time, scaled by the ratio of what was.
+//! beta = 2 r / (1 + r) is the reliability of the mean of two base runs that correlate by r (Spearman and Brown) in the
+//! means of stretches of occurrences as long as those measured; it is 0 with one base run. What was never seen takes its base time, scaled by the ratio of what was.
 use crate::model::{Analysis, Piece};
 use phasecast_trace::Nanos;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -198,22 +198,35 @@ pub(crate) fn ratio<'s>(samples: impl Iterator<Item = &'s Sample>) -> Option<f64
     (base > 0.0).then(|| target / base)
 }
 
-/// beta: how far differences between occurrences in the base runs are real.
+/// beta: how far differences between stretches of a phase's occurrences, as long as those that were measured, are real.
+/// Of single occurrences most of the scatter may be noise where their mean over a stretch follows the program.
 pub(crate) fn reliability(list: &[Sample]) -> f64 {
     let pairs: Vec<(f64, f64)> = list.iter().filter_map(|s| Some((s.base, s.again?))).collect();
-    if pairs.len() < 3 {
+    let length = stretch(list).clamp(1, (pairs.len() / BLOCKS).max(1));
+    let mean =
+        |block: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| block.iter().map(of).sum::<f64>() / block.len() as f64;
+    let blocks: Vec<(f64, f64)> =
+        pairs.chunks_exact(length).map(|block| (mean(block, |p| p.0), mean(block, |p| p.1))).collect();
+    if blocks.len() < 3 {
         return 0.0;
     }
-    let n = pairs.len() as f64;
-    let (ma, mb) = (pairs.iter().map(|p| p.0).sum::<f64>() / n, pairs.iter().map(|p| p.1).sum::<f64>() / n);
+    let (ma, mb) = (mean(&blocks, |p| p.0), mean(&blocks, |p| p.1));
     let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (a, b) in pairs {
+    for (a, b) in blocks {
         ab += (a - ma) * (b - mb);
         aa += (a - ma) * (a - ma);
         bb += (b - mb) * (b - mb);
     }
     let r = if aa > 0.0 && bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 };
     (2.0 * r / (1.0 + r)).clamp(0.0, 1.0)
+}
+
+/// How many occurrences were measured on end, in the mean.
+fn stretch(list: &[Sample]) -> usize {
+    let measured = list.iter().filter(|s| s.target.is_some()).count();
+    let ends = list.windows(2).filter(|pair| pair[0].target.is_some() && pair[1].target.is_none()).count();
+    let stretches = ends + usize::from(list.last().is_some_and(|s| s.target.is_some()));
+    measured.div_ceil(stretches.max(1))
 }
 
 /// The variance of the mean of the measured occurrences, by blocks of neighbours, and its degrees of freedom.

@@ -80,3 +80,22 @@ fn drift_of_the_base_is_carried_over_only_where_two_runs_confirm_it() {
     let (twice, truth) = of(Some(1.0));
     assert!((twice.total_s - truth).abs() < 0.01 * truth, "{} instead of {truth}", twice.total_s);
 }
+
+#[test]
+fn drift_is_seen_through_noise_in_stretches_as_long_as_those_measured() {
+    // 400 occurrences rise by 30 %; single ones scatter by as much again, differently in each run.
+    let noise = |at: u64, step: u64| (at * step % 101) as i64 * 6_000 - 300_000;
+    let time = |at: u64, step: u64| (1_000_000 + 750 * at as i64 + noise(at, step)) as u64;
+    let rising: Vec<(u32, u64)> = (0..400).map(|at| (0, time(at, 37))).collect();
+    let mut analysis = analysis(std::slice::from_ref(&rising), Some(1.0));
+    for (at, piece) in (0..).zip(&mut analysis.pieces[0]) {
+        piece.again = Some(Nanos(time(at, 59)));
+    }
+    let of = |seen: std::ops::Range<usize>| {
+        let times: Vec<Option<Nanos>> =
+            (0..400).map(|at| seen.contains(&at).then_some(analysis.pieces[0][at].time)).collect();
+        estimate(&analysis, &[times], 0.95).total_s / seconds(&analysis, 0)
+    };
+    assert!((of(0..80) - 1.0).abs() < 0.03, "{}", of(0..80));
+    assert!((of(320..400) - 1.0).abs() < 0.03, "{}", of(320..400));
+}

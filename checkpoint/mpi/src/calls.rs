@@ -27,6 +27,7 @@ pub fn by_name_index(name: &str) -> Option<usize> {
 #[inline(always)]
 pub unsafe fn call(function: usize, args: &[usize]) -> usize {
     type Short = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
+    type Middle = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
     type Long = unsafe extern "C-unwind" fn(
         usize,
         usize,
@@ -49,6 +50,10 @@ pub unsafe fn call(function: usize, args: &[usize]) -> usize {
         if args.len() <= 6 {
             let function: Short = std::mem::transmute(function);
             return function(a(0), a(1), a(2), a(3), a(4), a(5));
+        }
+        if args.len() <= 8 {
+            let function: Middle = std::mem::transmute(function);
+            return function(a(0), a(1), a(2), a(3), a(4), a(5), a(6), a(7));
         }
         let function: Long = std::mem::transmute(function);
         function(a(0), a(1), a(2), a(3), a(4), a(5), a(6), a(7), a(8), a(9), a(10), a(11), a(12), a(13))

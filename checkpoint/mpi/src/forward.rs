@@ -1,7 +1,7 @@
 //! Passing a call on: arguments down, the library's procedure, results up.
 use crate::calls::{MOST, call as invoke};
 use crate::session::{Call, Session, session};
-use crate::shape::{Lane, Shape};
+use crate::shape::{Lane, Shape, WORDS};
 use crate::words::Scratch;
 
 /// All arguments of a call.
@@ -46,16 +46,20 @@ pub unsafe fn calculate(call: &mut Call) -> usize {
     if crate::calls::name(call.index) == "MPI_Aint_diff" { a.wrapping_sub(b) } else { a.wrapping_add(b) }
 }
 
-/// Passes a call on that is [`Shape::direct`].
+/// Passes a call on that is [`Shape::direct`], or is so without a status.
 ///
 /// # Safety
 /// As for [`forward`].
 pub unsafe fn direct(call: &mut Call) -> usize {
     let mut s = session();
     let shape = s.shape(call.index);
-    let mut words = [0; 8];
+    let count = shape.lanes.len();
+    let mut words = [0; WORDS];
     // SAFETY: the frame of the call.
     words[..6].copy_from_slice(unsafe { (*call.frame).registers() });
+    for i in 6..count {
+        words[i & 7] = call.arg(i);
+    }
     for (&at, lane) in shape.down.iter().zip(&shape.down_lanes) {
         let word = &mut words[usize::from(at & 7)];
         *word = match *lane {
@@ -64,8 +68,8 @@ pub unsafe fn direct(call: &mut Call) -> usize {
         };
     }
     drop(s);
-    // SAFETY: the caller's; the procedure has at most six arguments.
-    let result = unsafe { invoke(shape.function, &words[..6]) };
+    // SAFETY: the caller's; the procedure has at most so many arguments.
+    let result = unsafe { invoke(shape.function, &words[..if count > 6 { WORDS } else { 6 }]) };
     if result as i32 != 0 {
         return session().up_error(result);
     }

@@ -3,8 +3,8 @@ use crate::library::Library;
 use crate::{changes, completion, point};
 use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
 
-/// Arguments that are passed in registers.
-const REGISTERS: usize = 6;
+/// The most arguments of a procedure that is passed on word by word.
+pub const WORDS: usize = 8;
 
 /// How an argument is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,8 +67,10 @@ pub struct Shape {
     pub down_lanes: Vec<Lane>,
     /// The arguments that are brought up after the call.
     pub up: Vec<u8>,
-    /// Its arguments are in registers and need no memory, and nothing is to be done after it.
+    /// Its arguments are few words that need no memory, and nothing is to be done after it.
     pub direct: bool,
+    /// The same, if the program passes `MPI_STATUS_IGNORE`.
+    pub direct_without_status: bool,
     /// What the procedure changes of an object, if that lasts.
     pub change: Option<changes::Change>,
     /// Where it puts or gets, if it does.
@@ -106,18 +108,32 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let (change, target) = (changes::change_of(procedure.name), Target::of(procedure));
         let down_lanes = lanes.iter().copied().filter(|lane| *lane != Lane::Same).collect();
         let function = library.function(index).unwrap_or(0);
-        let in_register = |lane: &Lane| {
-            let word = matches!(lane, Lane::Same | Lane::Handle(_) | Lane::Number(_) | Lane::Address(_));
-            word && *lane != Lane::Handle(Kind::Keyval)
+        let word = |lane: &Lane| match lane {
+            Lane::Same | Lane::Number(_) | Lane::Address(_) | Lane::StatusOut => true,
+            Lane::Handle(kind) => *kind != Kind::Keyval,
+            _ => false,
         };
-        let direct = function != 0
-            && lanes.len() <= REGISTERS
-            && lanes.iter().all(in_register)
-            && up.is_empty()
+        let direct_without_status = function != 0
+            && lanes.len() <= WORDS
+            && lanes.iter().all(word)
             && change.is_none()
             && target.is_none()
             && procedure.returns == Return::ErrorCode;
-        Shape { procedure, function, direct, lanes, point, completion, down, down_lanes, up, change, target }
+        let direct = direct_without_status && up.is_empty();
+        Shape {
+            procedure,
+            function,
+            direct,
+            direct_without_status,
+            lanes,
+            point,
+            completion,
+            down,
+            down_lanes,
+            up,
+            change,
+            target,
+        }
     };
     PROCEDURES.iter().enumerate().map(shape).collect()
 }

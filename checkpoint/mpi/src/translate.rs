@@ -104,12 +104,13 @@ impl Session {
         }
     }
 
-    /// The library's form of a number, or of an address that may be a constant.
+    /// The library's form of a number, of an address that may be a constant, or of a status that is ignored.
     pub fn down_word(&self, lane: Lane, given: usize) -> usize {
         match lane {
             Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,
             Lane::Number(domain) => self.values.down(domain, i64::from(given as i32), self.library) as usize,
             Lane::Address(domain) => self.values.address_down(domain, given),
+            Lane::StatusOut => self.values.lower.layout().status_ignore,
             _ => given,
         }
     }
