@@ -77,6 +77,9 @@ fn main() -> Res<()> {
     named.push("naive");
     for method in named {
         let of: Vec<&Row> = rows.iter().filter(|row| row.method == method && !row.pet.is_empty()).collect();
+        if of.is_empty() {
+            continue;
+        }
         let each = |number: fn(&Row) -> f64| of.iter().map(|row| number(row)).collect::<Vec<_>>();
         println!(
             "all             {method:8}       {:5.1} {:12.2} {:8.2} {:>3}/{:<3} {:8.2} {:10.1}",
@@ -190,7 +193,9 @@ fn measure(job: &Job, options: &Options) -> Res<Vec<Row>> {
         for (row, bounds) in rows.iter_mut().zip(bounds) {
             row.inside = bounds.iter().filter(|(low, high)| (*low..=*high).contains(&truth)).count();
         }
-        rows.push(naive);
+        if !naive.pet.is_empty() {
+            rows.push(naive);
+        }
         for row in &mut rows {
             row.aet.clone_from(&aet);
             row.print();
