@@ -6,7 +6,8 @@
 //! time(phase) = sum_S(target) + |U| mean_S(target) (1 + beta (mean_U(base) - mean_S(base)) / mean_S(base))
 //! ```
 //! beta = 2 r / (1 + r) is the reliability of the mean of two base runs that correlate by r (Spearman and Brown) in the
-//! means of stretches of occurrences as long as those measured; it is 0 with one base run. What was never seen takes its base time, scaled by the ratio of what was.
+//! means of stretches of occurrences as long as those measured; it is 0 with one base run. What was never seen takes its
+//! base time, scaled by the ratio of what was.
 use crate::model::{Analysis, Piece};
 use phasecast_trace::Nanos;
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -106,6 +106,7 @@ pub unsafe fn recv(call: &mut Call) -> usize {
     let named = call.arg(source) as i32;
     // Who sends is known, so that no status needs to be read.
     if named >= 0
+        && places.dest.is_none()
         && s.drained.is_empty()
         && shape.direct_without_status
         && (shape.direct || call.arg(status) == s.values.upper.layout().status_ignore)
