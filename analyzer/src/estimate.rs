@@ -224,10 +224,9 @@ pub(crate) fn reliability(list: &[Sample]) -> f64 {
 
 /// How many occurrences were measured on end, in the mean.
 fn stretch(list: &[Sample]) -> usize {
-    let measured = list.iter().filter(|s| s.target.is_some()).count();
-    let ends = list.windows(2).filter(|pair| pair[0].target.is_some() && pair[1].target.is_none()).count();
-    let stretches = ends + usize::from(list.last().is_some_and(|s| s.target.is_some()));
-    measured.div_ceil(stretches.max(1))
+    let alike = list.chunk_by(|a, b| a.target.is_some() == b.target.is_some());
+    let measured: Vec<usize> = alike.filter(|stretch| stretch[0].target.is_some()).map(<[_]>::len).collect();
+    measured.iter().sum::<usize>().div_ceil(measured.len().max(1))
 }
 
 /// The variance of the mean of the measured occurrences, by blocks of neighbours, and its degrees of freedom.

@@ -4,6 +4,9 @@ use phasecast_abi::{PROCEDURES, by_name};
 /// The most arguments that a procedure has.
 pub const MOST: usize = 14;
 
+/// The most arguments of a procedure that is passed on word by word.
+pub const WORDS: usize = 8;
+
 /// Index in the table of procedures, by name; for names in our own source.
 ///
 /// # Panics
@@ -51,7 +54,7 @@ pub unsafe fn call(function: usize, args: &[usize]) -> usize {
             let function: Short = std::mem::transmute(function);
             return function(a(0), a(1), a(2), a(3), a(4), a(5));
         }
-        if args.len() <= 8 {
+        if args.len() <= WORDS {
             let function: Middle = std::mem::transmute(function);
             return function(a(0), a(1), a(2), a(3), a(4), a(5), a(6), a(7));
         }

@@ -1,13 +1,13 @@
 //! Passing a call on: arguments down, the library's procedure, results up.
-use crate::calls::{MOST, call as invoke};
+use crate::calls::{MOST, WORDS, call as invoke};
 use crate::session::{Call, Session, session};
-use crate::shape::{Lane, Shape, WORDS};
+use crate::shape::{Lane, Shape};
 use crate::words::Scratch;
 
-/// All arguments of a call.
+/// All arguments of a call, of which there are `count`: at most `N`.
 #[inline(always)]
-pub fn arguments(call: &Call, count: usize) -> [usize; MOST] {
-    let mut args = [0; MOST];
+pub fn arguments<const N: usize>(call: &Call, count: usize) -> [usize; N] {
+    let mut args = [0; N];
     // SAFETY: the frame of the call.
     args[..6].copy_from_slice(unsafe { (*call.frame).registers() });
     for (i, arg) in args.iter_mut().enumerate().take(count).skip(6) {
@@ -54,12 +54,7 @@ pub unsafe fn direct(call: &mut Call) -> usize {
     let mut s = session();
     let shape = s.shape(call.index);
     let count = shape.lanes.len();
-    let mut words = [0; WORDS];
-    // SAFETY: the frame of the call.
-    words[..6].copy_from_slice(unsafe { (*call.frame).registers() });
-    for i in 6..count {
-        words[i & 7] = call.arg(i);
-    }
+    let mut words = arguments::<WORDS>(call, count);
     for (&at, lane) in shape.down.iter().zip(&shape.down_lanes) {
         let word = &mut words[usize::from(at & 7)];
         *word = match *lane {

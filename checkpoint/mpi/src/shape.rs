@@ -1,10 +1,8 @@
 //! How each argument of each procedure is treated on its way down and up: worked out from the table of procedures.
+use crate::calls::WORDS;
 use crate::library::Library;
 use crate::{changes, completion, point};
 use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
-
-/// The most arguments of a procedure that is passed on word by word.
-pub const WORDS: usize = 8;
 
 /// How an argument is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
