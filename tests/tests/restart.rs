@@ -53,7 +53,7 @@ fn what_comes_first_is_taken_as_in_the_first_run() {
     let place = Place::alone();
     let program = place.program(Mpi::OpenMpi, "master.c");
     let mut command = place.phasecast(&["sign", "-n", "3", "-o", "app.phc", "--no-verify", "--"]);
-    let signed = run(command.arg(program).arg("4000")).succeeded();
+    let signed = run(command.arg(program).arg("16000")).succeeded();
     assert!(signed.stderr.contains("goes by what comes first"), "{}", signed.stderr);
     let orders: Vec<&str> = signed.stderr.lines().filter(|line| line.starts_with("sum ")).collect();
     assert!(orders.len() >= 3 && orders[0] != orders[1], "base runs, then those that save: {orders:?}");
