@@ -52,6 +52,25 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// A range in which the true median lies with a confidence of 90 % or more, if there are values enough for that (5):
+/// between two of the sorted values, by the binomial distribution of how many lie below the median.
+pub fn median_range(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let (mut below, mut ways, mut at) = (0.0, 0.5f64.powi(n as i32), 0);
+    while at < n / 2 && below + ways <= 0.05 {
+        below += ways;
+        ways *= (n - at) as f64 / (at + 1) as f64;
+        at += 1;
+    }
+    let at = at.saturating_sub(1);
+    match n {
+        0 => (f64::NAN, f64::NAN),
+        n => (sorted[at], sorted[n - 1 - at]),
+    }
+}
+
 /// The least.
 pub fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)

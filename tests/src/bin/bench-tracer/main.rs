@@ -1,9 +1,10 @@
 //! What the tracer costs: ns added per event on an empty call, an 8-byte ping-pong and whole programs traced and
 //! untraced in alternation, and bytes per event of a regular program before and after compression.
 //!
-//! `bench-tracer [--rounds 7] [--quick]` prints each figure (median over the rounds) beside its bound. Processor time is
-//! measured where one process suffices, elapsed time elsewhere: run it on a quiet machine.
-use phasecast_tests::bench::{median, numbers};
+//! `bench-tracer [--rounds 7] [--quick]` prints each figure (median over the rounds) beside its bound, and for programs
+//! how sure it is: their own times vary by more than the tracer adds. Processor time is measured where one process
+//! suffices, elapsed time elsewhere: run it on a quiet machine.
+use phasecast_tests::bench::{Bound, figure, median, median_range, numbers};
 use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::{phasecast, process};
@@ -11,14 +12,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
-
-/// A figure with the most that it may be.
-struct Figure {
-    what: String,
-    value: f64,
-    unit: &'static str,
-    bound: Option<f64>,
-}
 
 fn main() {
     let (mut rounds, mut quick) = (7, false);
@@ -31,24 +24,16 @@ fn main() {
         }
     }
     let folder = tempfile::tempdir().expect("a folder for traces");
-    println!("{:<58} {:>10} {:>7}", "", "measured", "bound");
-    empty_calls(folder.path(), rounds).iter().for_each(Figure::print);
+    empty_calls(folder.path(), rounds);
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let trips = if quick { "20000" } else { "200000" };
-        ping_pong(folder.path(), mpi, rounds, trips).print();
+        ping_pong(folder.path(), mpi, rounds, trips);
+        start_and_end(folder.path(), mpi, rounds);
         let sizes = if quick { [["512", "400"], ["512", "500"]] } else { [["1024", "1400"], ["1024", "4200"]] };
         for (program, size) in ["cg.c", "stencil.c"].into_iter().zip(sizes) {
-            whole_program(folder.path(), mpi, rounds, program, &size).print();
+            whole_program(folder.path(), mpi, rounds, program, &size);
         }
-        bytes(folder.path(), mpi).iter().for_each(Figure::print);
-    }
-}
-
-impl Figure {
-    fn print(&self) {
-        let bound = self.bound.map_or(String::new(), |bound| format!("{bound:.2}"));
-        let missed = if self.bound.is_some_and(|bound| self.value > bound) { "  MISSED" } else { "" };
-        println!("{:<58} {:>7.3} {:<3}{bound:>6}{missed}", self.what, self.value, self.unit);
+        bytes(folder.path(), mpi);
     }
 }
 
@@ -63,7 +48,7 @@ fn traced(folder: &Path) -> (Vec<std::ffi::OsString>, PathBuf) {
 }
 
 /// Calls of a library that does nothing, compiled here.
-fn empty_calls(folder: &Path, rounds: usize) -> Vec<Figure> {
+fn empty_calls(folder: &Path, rounds: usize) {
     let (library, program) = (folder.join("libmpi.so.12"), folder.join("empty_calls"));
     let (stub, calls) = (folder.join("stub_mpi.c"), folder.join("empty_calls.c"));
     std::fs::write(&stub, include_str!("stub_mpi.c")).expect("writable");
@@ -86,28 +71,21 @@ fn empty_calls(folder: &Path, rounds: usize) -> Vec<Figure> {
         rows[3].push(plain[3]);
     }
     let names = ["MPI_Send", "MPI_Allreduce", "MPI_Irecv and MPI_Wait, each", "of which two readings of the clock"];
-    let bounds = [Some(30.0), Some(30.0), Some(30.0), None];
-    names
-        .into_iter()
-        .zip(rows)
-        .zip(bounds)
-        .map(|((name, row), bound)| Figure {
-            what: format!("added to an empty call: {name}"),
-            value: median(&row),
-            unit: "ns",
-            bound,
-        })
-        .collect()
+    let bounds = [Bound::Most(30.0), Bound::Most(30.0), Bound::Most(30.0), Bound::None];
+    for ((name, row), bound) in names.into_iter().zip(rows).zip(bounds) {
+        figure(&format!("added to an empty call: {name}"), median(&row), "ns", bound);
+    }
 }
 
-/// Runs a program with and without the tracer in turn: the medians of what `measure` makes of each run.
+/// Runs a program without and with the tracer, in turn and each first as often as the other: what `measure` makes of
+/// each pair of runs.
 fn alternate(
     folder: &Path,
     mpi: Mpi,
     rounds: usize,
     program: &[&std::ffi::OsStr],
     measure: impl Fn(f64, &str) -> f64,
-) -> f64 {
+) -> Vec<(f64, f64)> {
     let once = |with: bool| {
         let mut run = mpi.launcher(2);
         if with {
@@ -117,46 +95,54 @@ fn alternate(
         let outcome = process::run(run.args(program)).succeeded();
         measure(start.elapsed().as_secs_f64(), &outcome.stdout)
     };
-    let (mut plain, mut with) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        plain.push(once(false));
-        with.push(once(true));
-    }
-    median(&with) / median(&plain)
+    let pair = |round: usize| {
+        let first = once(round % 2 == 1);
+        let second = once(round % 2 == 0);
+        if round % 2 == 0 { (first, second) } else { (second, first) }
+    };
+    (0..rounds).map(pair).collect()
 }
 
-fn ping_pong(folder: &Path, mpi: Mpi, rounds: usize, trips: &str) -> Figure {
+fn ping_pong(folder: &Path, mpi: Mpi, rounds: usize, trips: &str) {
     let program = compiled(mpi, "pingpong.c");
     let told = |_, out: &str| *numbers(out).first().expect("the program tells its time");
-    let value = alternate(folder, mpi, rounds, &[program.as_os_str(), trips.as_ref()], told);
-    Figure {
-        what: format!("ping-pong of 8 bytes, {}: traced / untraced", mpi.name()),
-        value,
-        unit: "",
-        bound: Some(1.2),
-    }
+    let pairs = alternate(folder, mpi, rounds, &[program.as_os_str(), trips.as_ref()], told);
+    let (plain, with): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+    let what = format!("ping-pong of 8 bytes, {}: traced / untraced", mpi.name());
+    figure(&what, median(&with) / median(&plain), "", Bound::Most(1.2));
 }
 
-fn whole_program(folder: &Path, mpi: Mpi, rounds: usize, source: &str, size: &[&str; 2]) -> Figure {
+/// What any program pays once: a run of two steps.
+fn start_and_end(folder: &Path, mpi: Mpi, rounds: usize) {
+    let program = compiled(mpi, "stencil.c");
+    let words = [program.as_os_str(), "16".as_ref(), "2".as_ref()];
+    let pairs = alternate(folder, mpi, 3 * rounds, &words, |elapsed, _| 1e3 * elapsed);
+    let added: Vec<f64> = pairs.into_iter().map(|(plain, with)| with - plain).collect();
+    figure(&format!("added to start and end, {}", mpi.name()), median(&added), "ms", Bound::None);
+}
+
+fn whole_program(folder: &Path, mpi: Mpi, rounds: usize, source: &str, size: &[&str; 2]) {
     let program = compiled(mpi, source);
     let words = [program.as_os_str(), size[0].as_ref(), size[1].as_ref()];
-    let value = alternate(folder, mpi, rounds, &words, |elapsed, _| elapsed);
-    let what = format!("{source} {} {}, {}: traced / untraced", size[0], size[1], mpi.name());
-    Figure { what, value, unit: "", bound: Some(1.01) }
+    let pairs = alternate(folder, mpi, rounds, &words, |elapsed, _| elapsed);
+    let ratios: Vec<f64> = pairs.into_iter().map(|(plain, with)| with / plain).collect();
+    let (low, high) = median_range(&ratios);
+    let (name, [size, steps]) = (mpi.name(), size);
+    let what = format!("{source} {size} {steps}, {name}: traced / untraced ({low:.3} to {high:.3})");
+    figure(&what, median(&ratios), "", Bound::Most(1.01));
 }
 
 /// Bytes per event of a regular program with many small steps.
-fn bytes(folder: &Path, mpi: Mpi) -> [Figure; 2] {
+fn bytes(folder: &Path, mpi: Mpi) {
     let (words, trace) = traced(folder);
     let mut run = mpi.launcher(2);
     process::run(run.args(words).arg(compiled(mpi, "stencil.c")).args(["64", "20000"])).succeeded();
     let stat = process::run(Command::new(phasecast()).arg("stat").arg(&trace).arg("--json")).succeeded();
     let stat: Value = serde_json::from_str(&stat.stdout).expect("stat prints one object");
-    let figure = |key: &str, when: &str, bound: f64| Figure {
-        what: format!("stencil.c 64 20000, {}: bytes per event {when}", mpi.name()),
-        value: stat[key].as_f64().unwrap_or_else(|| panic!("stat has no {key}: {stat}")),
-        unit: "B",
-        bound: Some(bound),
-    };
-    [figure("bytes_per_event_raw", "before compression", 3.0), figure("bytes_per_event", "at rest", 1.2)]
+    for (key, when, bound) in [("bytes_per_event_raw", "before compression", 3.0), ("bytes_per_event", "at rest", 1.2)]
+    {
+        let value = stat[key].as_f64().unwrap_or_else(|| panic!("stat has no {key}: {stat}"));
+        let what = format!("stencil.c 64 20000, {}: bytes per event {when}", mpi.name());
+        figure(&what, value, "B", Bound::Most(bound));
+    }
 }
