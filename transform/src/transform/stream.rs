@@ -4,6 +4,7 @@ use phasecast_analyzer::matching::FastMap;
 use phasecast_trace::ahead::{Blocks, with_blocks};
 use phasecast_trace::reader::RankReader;
 use phasecast_trace::{Call, Flags, Part, Rank, Trace, TraceError};
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// Calls of a block: fewer of each rank where there are many, so that what is walked through in turn stays in the cache.
 pub fn block_length(ranks: usize) -> usize {
@@ -141,6 +142,18 @@ pub enum Next {
     End,
 }
 
+/// Has a call brought into the cache: it lies where another thread has written it, and with many ranks it is wanted only
+/// after a call of each other, so that the processor does not see it coming.
+#[inline]
+fn fetch_ahead(call: &Call) {
+    let first = std::ptr::from_ref(call).cast::<i8>();
+    // SAFETY: the last byte is one of the same call; a hint neither reads nor faults.
+    unsafe {
+        _mm_prefetch(first, _MM_HINT_T0);
+        _mm_prefetch(first.add(size_of::<Call>() - 1), _MM_HINT_T0);
+    }
+}
+
 impl Threads {
     /// The next call of a thread, written to `call` and `parts`; `known` says which threads were met already.
     ///
@@ -165,6 +178,7 @@ impl Threads {
                 parts.extend_from_slice(its);
             }
             self.at += 1;
+            self.block.calls.get(self.at).inspect(|next| fetch_ahead(next));
             return Ok(Next::Call);
         }
         self.search(thread, known, more, call, parts)

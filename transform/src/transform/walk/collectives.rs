@@ -176,7 +176,7 @@ impl Walk<'_, '_> {
         let comm = &mut self.comms[state];
         let Some(at) = number.checked_sub(comm.first) else { return Ok(()) };
         let Some(instance) = comm.open.get_mut(at as usize) else { return Ok(()) };
-        if instance.waiting.is_empty() {
+        if instance.waiting.is_empty() || instance.missing > 0 && instance.root.is_none() {
             return Ok(());
         }
         let waiting = std::mem::take(&mut instance.waiting);

@@ -309,11 +309,16 @@ impl Walk<'_, '_> {
 
     /// A rank has ended: nothing more comes from it, and it receives nothing more.
     pub(super) fn silent(&mut self, rank: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
-        let (mut lanes, mut probers) = (Vec::new(), Vec::new());
+        let (mut lanes, mut probers, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
+        let slab = &self.messages.slab;
+        let unasked = |message: &u32| slab[*message as usize].posted.1.is_nan();
         for (channel, queue) in &mut self.messages.queues {
             if channel.source == rank {
                 lanes.extend(queue.receivers.drain(..));
                 probers.append(&mut queue.probers);
+            }
+            if channel.destination == rank {
+                stuck.extend(queue.sent.iter().copied().filter(unasked));
             }
         }
         self.counted.unmatched_receives += lanes.len() as u64;
@@ -322,8 +327,7 @@ impl Walk<'_, '_> {
         for lane in lanes {
             self.met(lane, output)?;
         }
-        let unasked = |m: &Message| m.destination == rank && m.posted.1.is_nan() && m.sender != NONE;
-        let stuck: Vec<u32> = self.messages.all().filter(|(_, m)| unasked(m)).map(|(at, _)| at).collect();
+        stuck.sort_unstable();
         for message in stuck {
             let lane = std::mem::replace(&mut self.messages.slab[message as usize].sender, NONE);
             if lane != NONE {
