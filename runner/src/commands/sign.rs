@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use phasecast_analyzer::{Analysis, Method, Settings};
 use phasecast_checkpoint::Taken;
+use phasecast_prediction::Prediction;
 use phasecast_trace::Trace;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -195,6 +196,9 @@ fn with_images(
         if let Some(images) = &mut signature.manifest.images {
             images.verified = Some(mark(&prediction));
         }
+        if let Some(words) = doubt(&prediction) {
+            note(&words);
+        }
         verified = Some(prediction);
     }
     signature.save(&args.output, Some(&packed))?;
@@ -219,6 +223,19 @@ fn with_images(
     }
     text.push_str(&format!("{name} written. Predict with: phasecast predict {name}\n"));
     output::words(&text)
+}
+
+/// What a signature that misses its own base by more than its interval should be told of, in words.
+fn doubt(prediction: &Prediction) -> Option<String> {
+    let (aet_s, [low, high]) = (prediction.aet_s?, prediction.run_interval_s);
+    (!(low..=high).contains(&aet_s)).then(|| {
+        format!(
+            "the base runs took {}, and the signature predicts {} to {} for a run: this machine was disturbed meanwhile, or the phases do not stand for the run. `phasecast verify` tries again.",
+            seconds(aet_s),
+            seconds(low),
+            seconds(high)
+        )
+    })
 }
 
 /// The most memory that a process of the base runs had on this node, in bytes: an image takes about as much.

@@ -116,13 +116,19 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
             here.host
         ));
     }
+    let computing = trace.is_of_computing();
+    if computing {
+        left_out.push(
+            "the trace holds what ranks compute and not how long they communicate, so the skeleton was not compared with the program".into(),
+        );
+    }
     let processes = (logical.ranks as usize).min(here.cores as usize);
     let mix = Mix { memory: args.mix, working_set: args.working_set };
     let rates = calibrate(&compiler, mix, processes, scratch.path())?;
     let program = std::iter::once(&logical.program).chain(&logical.args).cloned().collect::<Vec<_>>().join(" ");
     let source = skeleton.source(&program, logical.topology.as_deref(), &rates);
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
-    if !args.no_run {
+    if !args.no_run && !computing {
         match runs(&source, &compiler, args, &manifest, scratch.path()) {
             Ok(runs) => manifest.runs = runs,
             Err(error) if crate::launch::interrupted() => return Err(error),

@@ -2,7 +2,8 @@
 //!
 //! `bench-skeleton loops [TRACE ...]`: the seed's Table 3, from traces, and the time for long sequences.
 //! `bench-skeleton topology [TRACE ...]`: the seed's Table 2, from made matrices and from traces.
-//! `bench-skeleton ratio [--ratio 20] [--runs 3] [--launcher COMMAND --cc COMMAND] JOB ...`: skeletons beside their programs.
+//! `bench-skeleton ratio [--ratio 20] [--runs 3] [--clock computing] [--launcher COMMAND --cc COMMAND] JOB ...`: skeletons
+//! beside their programs; by that clock where ranks share processors.
 //! `bench-skeleton predict [--ratio 20] [--runs 5] [--only base,mpich,tcp,half,shared] [--from-mpich] [--json FILE] JOB ...`:
 //! predictions against the truth. A job is `NAME:RANKS:OPENMPI[:MPICH[:ARGUMENTS]]`.
 mod loops;

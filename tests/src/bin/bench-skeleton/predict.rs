@@ -66,7 +66,7 @@ pub fn run(args: &[String]) -> Res<()> {
         };
         let folder = tempfile::tempdir()?;
         let trace = folder.path().join("base");
-        done(&mut launched(base, &job.ranks, program(reverse)?, &job.args, Some(&trace)))?;
+        done(&mut launched(base, &job.ranks, program(reverse)?, &job.args, Some((&trace, "wall"))))?;
         let skeleton = folder.path().join("skeleton");
         let mut command = phasecast(&["skeleton", "--ratio", &ratio, "--launcher", base]);
         println!("{}", done(command.arg(&trace).arg("-o").arg(&skeleton).current_dir(folder.path()))?.0);

@@ -12,7 +12,7 @@ use std::process::Command;
 pub fn run(args: &[String]) -> Res<()> {
     let (mut ratio, mut launcher, mut runs, mut jobs) =
         ("20".to_owned(), "mpirun.openmpi -n {n}".to_owned(), 3, Vec::new());
-    let mut compiler = "mpicc.openmpi".to_owned();
+    let (mut compiler, mut clock) = ("mpicc.openmpi".to_owned(), "wall".to_owned());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} wants a value"));
@@ -21,16 +21,24 @@ pub fn run(args: &[String]) -> Res<()> {
             "--launcher" => launcher = value()?.clone(),
             "--cc" => compiler = value()?.clone(),
             "--runs" => runs = value()?.parse()?,
+            "--clock" => clock = value()?.clone(),
             job => jobs.push(Job::parse(job)?),
         }
     }
     for job in &jobs {
         let folder = tempfile::tempdir()?;
         let at = |name: &str| folder.path().join(name);
-        done(&mut launched(&launcher, &job.ranks, &job.openmpi, &job.args, Some(&at("program"))))?;
+        let traced = |name: &str, clock: &str| {
+            done(&mut launched(&launcher, &job.ranks, &job.openmpi, &job.args, Some((&at(name), clock))))
+        };
+        traced("program", "wall")?;
+        let imitated = if clock == "wall" { "program" } else { "computing" };
+        if clock != "wall" {
+            traced(imitated, &clock)?;
+        }
         let mut command =
             phasecast(&["skeleton", "--ratio", &ratio, "--launcher", &launcher, "--cc", &compiler, "--json"]);
-        let (text, took) = done(command.arg(at("program")).arg("-o").arg(at("skeleton")).current_dir(folder.path()))?;
+        let (text, took) = done(command.arg(at(imitated)).arg("-o").arg(at("skeleton")).current_dir(folder.path()))?;
         let told: Value = serde_json::from_str(&text)?;
         let strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-o"];
         done(Command::new(&compiler).args(strict).arg(at("run")).arg(at("skeleton").join("skeleton.c")))?;
@@ -38,7 +46,7 @@ pub fn run(args: &[String]) -> Res<()> {
         let mut of_runs = Vec::new();
         for run in 0..runs {
             let trace = at(&format!("run-{run}"));
-            done(&mut launched(&launcher, &job.ranks, &at("run").to_string_lossy(), &[], Some(&trace)))?;
+            done(&mut launched(&launcher, &job.ranks, &at("run").to_string_lossy(), &[], Some((&trace, "wall"))))?;
             of_runs.push(Shares::of(&trace)?);
         }
         let skeleton = Shares {

@@ -50,14 +50,18 @@ pub fn done(command: &mut Command) -> Res<(String, f64)> {
     Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr)).into())
 }
 
-/// A program under a launcher (`{n}` stands for the ranks), traced if a trace is named.
-pub fn launched(launcher: &str, ranks: &str, program: &str, args: &[String], trace: Option<&Path>) -> Command {
+/// A program under a launcher (`{n}` stands for the ranks), traced by a clock if a trace is named.
+pub fn launched(launcher: &str, ranks: &str, program: &str, args: &[String], trace: Option<(&Path, &str)>) -> Command {
     let launcher = launcher.replace("{n}", ranks);
     let mut words = launcher.split(' ');
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words);
-    if let Some(trace) = trace {
-        command.arg(phasecast_tests::phasecast()).args(["trace", "--quiet", "-o"]).arg(trace).arg("--");
+    if let Some((trace, clock)) = trace {
+        command
+            .arg(phasecast_tests::phasecast())
+            .args(["trace", "--quiet", "--clock", clock, "-o"])
+            .arg(trace)
+            .arg("--");
     }
     command.arg(program).args(args);
     environment(&mut command);
