@@ -186,3 +186,16 @@ fn finished(launch: &mut std::process::Command) -> Outcome {
 fn reports<T: DeserializeOwned>(folder: &Path, ranks: u32) -> Vec<T> {
     (0..ranks).map(|rank| report(folder, rank).expect("each rank leaves a report")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_lies_between_the_values_that_the_binomial_distribution_says() {
+        let to = |n: u32| median_range(&(1..=n).map(f64::from).collect::<Vec<_>>());
+        // Of 21 values at most 6 lie below the median with 3.9 %, at most 7 with 9.5 %.
+        assert_eq!((to(21), to(5), to(1)), ((7.0, 15.0), (1.0, 5.0), (1.0, 1.0)));
+        assert!(median_range(&[]).0.is_nan());
+    }
+}
