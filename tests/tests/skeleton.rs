@@ -18,9 +18,30 @@ fn number(value: &Value, key: &str) -> f64 {
 }
 
 fn traced(place: &Place, mpi: Mpi, ranks: u32, name: &str, source: &str, words: &[&str]) {
+    traced_by(place, mpi, ranks, "wall", name, source, words);
+}
+
+fn traced_by(place: &Place, mpi: Mpi, ranks: u32, clock: &str, name: &str, source: &str, words: &[&str]) {
     let mut command = mpi.launcher(ranks);
-    command.current_dir(place.path()).arg(phasecast_tests::phasecast()).args(["trace", "--quiet", "-o", name, "--"]);
+    command.current_dir(place.path()).arg(phasecast_tests::phasecast());
+    command.args(["trace", "--quiet", "--clock", clock, "-o", name, "--"]);
     run(command.arg(place.program(mpi, source)).args(words)).succeeded();
+}
+
+/// Four ranks that may share processors: their computation counts, and not what each waited for the others' turns.
+#[test]
+fn a_trace_of_what_ranks_compute_gives_a_skeleton_without_a_comparison() {
+    let place = Place::alone();
+    traced_by(&place, Mpi::OpenMpi, 4, "computing", "base.trace", "heat.c", &["256", "300"]);
+    let words = ["skeleton", "base.trace", "-o", "heat.skeleton", "--ratio", "10", "--json"];
+    let made = json(&run(&mut place.phasecast(&words)).succeeded());
+    assert!((8.0..12.0).contains(&number(&made, "ratio")), "{made}");
+    assert_eq!(made["skeleton"]["runs"].as_array().map(Vec::len), Some(0), "{made}");
+    assert!(made["left_out"].to_string().contains("what ranks compute"), "{made}");
+    let mut compiler = Command::new(Mpi::OpenMpi.compiler(Language::C));
+    compiler.current_dir(place.path()).args(WARNINGS).args(["-O2", "heat.skeleton/skeleton.c", "-o", "strict"]);
+    run(&mut compiler).succeeded();
+    run(Mpi::OpenMpi.launcher(4).current_dir(place.path()).arg("./strict")).succeeded();
 }
 
 #[test]

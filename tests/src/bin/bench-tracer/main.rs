@@ -96,9 +96,10 @@ fn alternate(
         measure(start.elapsed().as_secs_f64(), &outcome.stdout)
     };
     let pair = |round: usize| {
-        let first = once(round % 2 == 1);
-        let second = once(round % 2 == 0);
-        if round % 2 == 0 { (first, second) } else { (second, first) }
+        let plain_first = round.is_multiple_of(2);
+        let first = once(!plain_first);
+        let second = once(plain_first);
+        if plain_first { (first, second) } else { (second, first) }
     };
     (0..rounds).map(pair).collect()
 }
