@@ -2,14 +2,22 @@
 //! loop's iterations, so that the outer loop is rotated and one or two iterations short (seed 002, section 3). In the
 //! unfolded sequence they are still there: each loop is followed to both sides as far as its period goes on, and if
 //! that makes room for another iteration, it is folded anew, turned to where it is the shortest.
-use super::{cost, greedy_dense};
+use super::{cost, fold};
 use crate::nest::{Node, span};
 
 /// How many turns of a loop are tried beside the first and the last.
 const TURNS: usize = 6;
 
+/// How many symbols may be folded anew in all: so many for each of the sequence, and so many more. What is folded anew
+/// is refined, too, so that without a bound loops within loops would take exponential time.
+const AGAIN: (usize, usize) = (64, 1 << 16);
+
 /// The same sequence in a nest that is not longer.
 pub fn refine(nodes: Vec<Node<u32>>, sequence: &[u32]) -> Vec<Node<u32>> {
+    refine_within(nodes, sequence, &mut (AGAIN.0 * sequence.len() + AGAIN.1))
+}
+
+fn refine_within(nodes: Vec<Node<u32>>, sequence: &[u32], left: &mut usize) -> Vec<Node<u32>> {
     if nodes.iter().all(|node| matches!(node, Node::Item(_))) {
         return nodes;
     }
@@ -43,8 +51,14 @@ pub fn refine(nodes: Vec<Node<u32>>, sequence: &[u32]) -> Vec<Node<u32>> {
                 old_cost = (old_cost.0 + written, old_cost.1 + loops);
             }
             let turns = turns(&done[before.min(done.len())..], &rest[after..], from, to, period);
-            let anew = turns.into_iter().map(|turn| turned(sequence, (low, high), turn, to, period));
-            if let Some(best) = anew.min_by_key(|nodes| cost(nodes)).filter(|nodes| cost(nodes) < old_cost) {
+            let mut anew = Vec::new();
+            for turn in turns {
+                let Some(remains) = left.checked_sub(high - low) else { break };
+                *left = remains;
+                anew.push(turned(sequence, (low, high), turn, to, period, left));
+            }
+            let best = anew.into_iter().min_by_key(|nodes| cost(nodes));
+            if let Some(best) = best.filter(|nodes| cost(nodes) < old_cost) {
                 done.truncate(before);
                 rest.truncate(after);
                 let mut at = low;
@@ -56,7 +70,7 @@ pub fn refine(nodes: Vec<Node<u32>>, sequence: &[u32]) -> Vec<Node<u32>> {
                 continue;
             }
         }
-        let body = refine(body, &sequence[start..start + period]);
+        let body = refine_within(body, &sequence[start..start + period], left);
         done.push((Node::Loop { count, body }, start));
     }
     done.into_iter().map(|(node, _)| node).collect()
@@ -94,11 +108,19 @@ fn turns(
 }
 
 /// What lies between two places, with a loop from `start` on for as many iterations as there are before `to`.
-fn turned(sequence: &[u32], (low, high): (usize, usize), start: usize, to: usize, period: usize) -> Vec<Node<u32>> {
+fn turned(
+    sequence: &[u32],
+    (low, high): (usize, usize),
+    start: usize,
+    to: usize,
+    period: usize,
+    left: &mut usize,
+) -> Vec<Node<u32>> {
     let count = (to - start) / period;
     let end = start + count * period;
-    let mut nodes = greedy_dense(&sequence[low..start]);
-    nodes.push(Node::Loop { count: count as u64, body: greedy_dense(&sequence[start..start + period]) });
-    nodes.extend(greedy_dense(&sequence[end..high]));
+    let mut folded = |part: &[u32]| refine_within(fold::fold(part), part, left);
+    let mut nodes = folded(&sequence[low..start]);
+    nodes.push(Node::Loop { count: count as u64, body: folded(&sequence[start..start + period]) });
+    nodes.extend(folded(&sequence[end..high]));
     nodes
 }
