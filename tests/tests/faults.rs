@@ -43,6 +43,12 @@ fn ranks_and_launchers_that_die_while_signing() {
             let ranks = place.wait_for_ranks(stage);
             strike(&sign, &ranks, launcher);
             let outcome = ends_soon(sign, &what);
+            if number == 3 && outcome.code == 0 {
+                // The test at the end did without the one that died, and says so.
+                assert!(json(&outcome)["verified"]["notes"].to_string().contains("failed"), "{what}: {outcome:?}");
+                place.assert_clean(&["app.phc"]);
+                continue;
+            }
             assert_eq!(outcome.code, 1, "{what}: {outcome:?}");
             let told = outcome.stderr.lines().last().unwrap_or_default();
             assert!(told.starts_with("phasecast: ") && told.contains("failed"), "{what}: {outcome:?}");
