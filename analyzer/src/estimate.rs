@@ -9,15 +9,13 @@
 //! means of stretches of occurrences as long as those measured; it is 0 with one base run. What was never seen takes its
 //! base time, scaled by the ratio of what was.
 use crate::model::{Analysis, Piece};
+use crate::noise::{of_runs, quantile};
 use phasecast_trace::Nanos;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Share of the time that was scaled, not measured, which counts as its uncertainty.
 const REST: f64 = 0.15;
 /// A smaller share of a rank's time says nothing of its pace.
 const LITTLE: f64 = 0.01;
-/// Run time's coefficient of variation where little is known of the machine, and how many runs that knowledge is worth.
-const PRIOR: (f64, f64) = (0.03, 4.0);
 /// Occurrences are joined into at most so many blocks: neighbours correlate, blocks much less.
 const BLOCKS: usize = 10;
 /// An occurrence's relative scatter where fewer than four were measured.
@@ -49,7 +47,7 @@ pub struct Estimate {
     pub sampling_s: f64,
     /// Uncertainty of what was never seen, in seconds.
     pub rest_s: f64,
-    /// Noise of the machine from run to run (two standard deviations), in seconds.
+    /// Noise of the machine from run to run, in seconds.
     pub machine_s: f64,
     /// Time of phases of which no occurrence was measured, in seconds.
     pub unmeasured_s: f64,
@@ -98,20 +96,25 @@ pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence
         samples.iter().map(|list| rank_estimate(analysis.phases.len(), list, pace)).collect();
     let slowest = (0..ranks.len()).max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total)).unwrap_or(0);
     let rank = ranks.get(slowest).cloned().unwrap_or_default();
-    let tail = 0.5 + 0.5 * confidence.clamp(0.0, 0.999);
-    let quantile = StudentsT::new(0.0, 1.0, rank.freedom.max(1.0)).map_or(2.0, |t| t.inverse_cdf(tail));
     let replayed = analysis.pieces.get(slowest).map_or(0.0, |pieces| replay(pieces, |at| known(slowest, at), &rank));
-    let sampling_s = (quantile * rank.variance.sqrt()).max(replayed);
+    let sampling_s = (quantile(rank.freedom, confidence) * rank.variance.sqrt()).max(replayed);
     let coverage = if rank.base > 0.0 { rank.measured_base / rank.base } else { 0.0 };
-    rank.conclude(slowest, analysis, sampling_s, coverage)
+    rank.conclude(slowest, analysis, sampling_s, coverage, confidence)
 }
 
 impl RankEstimate {
     /// The estimate of the run, which is that of its slowest rank, from what sampling contributes to the half-width.
-    pub(crate) fn conclude(self, rank: usize, analysis: &Analysis, sampling_s: f64, coverage: f64) -> Estimate {
+    pub(crate) fn conclude(
+        self,
+        rank: usize,
+        analysis: &Analysis,
+        sampling_s: f64,
+        coverage: f64,
+        confidence: f64,
+    ) -> Estimate {
         let rest_s = REST * self.unseen;
         let half_width_s = sampling_s.hypot(rest_s);
-        let machine_s = 2.0 * variation(&analysis.base_runs_s) * self.total;
+        let machine_s = of_runs(&analysis.base_runs_s, confidence) * self.total;
         Estimate {
             rank,
             total_s: self.total,
@@ -261,15 +264,4 @@ pub(crate) fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, tar
     let first = |p: &Piece| p.time.seconds();
     let second = |p: &Piece| p.again.map_or(0.0, Nanos::seconds);
     error(first, second).max(error(second, first)) * target.total
-}
-
-/// The run time's coefficient of variation: what the base runs show, together with what is usual.
-fn variation(runs: &[f64]) -> f64 {
-    let n = runs.len() as f64;
-    let mean = runs.iter().sum::<f64>() / n.max(1.0);
-    if runs.is_empty() || mean <= 0.0 {
-        return PRIOR.0;
-    }
-    let squares: f64 = runs.iter().map(|run| (run / mean - 1.0).powi(2)).sum();
-    ((PRIOR.0.powi(2) * PRIOR.1 + squares) / (PRIOR.1 + n - 1.0)).sqrt()
 }

@@ -6,7 +6,7 @@
 //! * [`clock`], [`pbb`]: logical time, and `--method pbb`
 //! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
 //! * [`loops`], [`nest`]: loop nests of symbols, for the structure of phases and for performance skeletons (seed 002)
-//! * [`estimate`], [`restarts`]: from measured pieces to the whole run
+//! * [`estimate`], [`restarts`], [`noise`]: from measured pieces to the whole run, and how runs differ
 //! * [`model`], [`file`]: the result, and how it is kept
 pub mod candidates;
 pub mod clock;
@@ -21,6 +21,7 @@ pub mod marker;
 pub mod matching;
 pub mod model;
 pub mod nest;
+pub mod noise;
 pub mod parallel;
 pub mod pbb;
 pub mod phases;

@@ -10,8 +10,8 @@
 //! restarts itself, the rest of them goes at the pace of what was measured.
 use crate::estimate::{Estimate, FEW, PhaseEstimate, RankEstimate, Sample, rank_estimate, ratio, reliability, samples};
 use crate::model::Analysis;
+use crate::noise::quantile;
 use phasecast_trace::Nanos;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
 /// The scatter of restarts before any was repeated ([`FEW`]) is worth so many repetitions.
@@ -92,7 +92,7 @@ pub fn estimate_restarts(analysis: &Analysis, restarts: &[Restart], edges: &[Edg
     let program = replayed(own, phases) * rank.total;
     let sampling_s = machine(&groups, own, &rank.phases, confidence).hypot(program);
     let coverage = coverage(own, &rank.phases);
-    rank.conclude(slowest, analysis, sampling_s, coverage)
+    rank.conclude(slowest, analysis, sampling_s, coverage, confidence)
 }
 
 /// Share of a rank's base time in phases of which an occurrence was measured.
@@ -200,8 +200,6 @@ fn machine(groups: &[Group], own: &[(usize, Sample)], phases: &[PhaseEstimate], 
     }
     let freedom = PRIOR_WORTH + repetitions;
     let scatter = ((PRIOR_WORTH * FEW * FEW + squares) / freedom).sqrt();
-    let tail = 0.5 + 0.5 * confidence.clamp(0.0, 0.999);
-    let quantile = StudentsT::new(0.0, 1.0, freedom).map_or(2.0, |t| t.inverse_cdf(tail));
     let (mut variance, mut carried, mut ratios) = (0.0, 0.0, Vec::new());
     for group in groups {
         let length = group.times.first().map_or(0, Vec::len);
@@ -226,5 +224,5 @@ fn machine(groups: &[Group], own: &[(usize, Sample)], phases: &[PhaseEstimate], 
         let squares: f64 = ratios.iter().map(|ratio| (ratio / mean - 1.0).powi(2)).sum();
         between = 2.0 * carried * (squares / (count - 1.0) / count).sqrt();
     }
-    (quantile * variance.sqrt()).max(between)
+    (quantile(freedom, confidence) * variance.sqrt()).max(between)
 }

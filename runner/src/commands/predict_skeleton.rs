@@ -4,9 +4,9 @@ use crate::base::scratch_folder;
 use crate::signature::this_machine;
 use crate::skeleton::{Built, compiler};
 use anyhow::Result;
+use phasecast_analyzer::noise::{quantile, run_to_run};
 use phasecast_prediction::{PhasePrediction, Prediction, Uncertainty};
 use phasecast_skeleton::program::manifest::{Manifest, Run};
-use phasecast_transform::transform::answer::quantile;
 use std::path::Path;
 use std::time::Instant;
 
@@ -16,8 +16,6 @@ const RUNS: [usize; 2] = [3, 12];
 const BUDGET: (f64, f64) = (2.0, 0.2);
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// From run to run a machine's times scatter by this much at least.
-const LEAST_NOISE: f64 = 0.005;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +82,11 @@ impl Sample {
 
     /// Half of the interval in which the mean lies.
     fn half(&self) -> f64 {
-        if self.count < 2.0 { f64::INFINITY } else { quantile(self.count - 1.0) * self.deviation / self.count.sqrt() }
+        if self.count < 2.0 {
+            f64::INFINITY
+        } else {
+            quantile(self.count - 1.0, CONFIDENCE) * self.deviation / self.count.sqrt()
+        }
     }
 }
 
@@ -103,8 +105,9 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     let measured_s: f64 = runs.iter().map(|run| run.run_s).sum();
     let ratio = runs.iter().map(|run| run.stands_for_s).sum::<f64>() / measured_s.max(1e-9);
     // A whole run is so many times as long, and scatters the less.
-    let noise = (here.deviation / here.mean.max(1e-12) / ratio.max(1.0).sqrt()).max(LEAST_NOISE);
-    let machine_s = 1.96 * noise * run_s;
+    let freedom = here.count - 1.0;
+    let squares = freedom * (here.deviation / here.mean.max(1e-12)).powi(2) / ratio.max(1.0);
+    let machine_s = run_to_run(squares, freedom, CONFIDENCE) * run_s;
     let half = sampling_s.hypot(unmeasured_s);
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];
     let mut notes = Vec::new();

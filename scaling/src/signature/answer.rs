@@ -1,5 +1,6 @@
 //! What the signatures say of one number of processors, as a prediction like those of all methods.
 use super::scale::Scaled;
+use phasecast_analyzer::noise::run_to_run;
 use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 
 /// The prediction of forecast number `at`. Base and target are one machine: more processors of the same kind.
@@ -42,7 +43,8 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
     });
     let pet_s = forecast.time * unit;
     let interval_s = forecast.interval.map(|time| time * unit);
-    // Draws hold the scatter of a single run already.
+    let machine_s = run_to_run(0.0, 0.0, confidence) * pet_s;
+    let [below, above] = interval_s.map(|bound| (bound - pet_s).hypot(machine_s));
     let mut prediction = Prediction {
         program: runs.program.clone(),
         ranks: processors,
@@ -50,10 +52,10 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
         base: machine.clone(),
         pet_s,
         interval_s,
-        run_interval_s: interval_s,
+        run_interval_s: [(pet_s - below).max(0.0), pet_s + above],
         confidence,
         set_s: took_s,
-        uncertainty: Uncertainty { sampling_s: sampling * unit, unmeasured_s: reach * unit, machine_s: 0.0 },
+        uncertainty: Uncertainty { sampling_s: sampling * unit, unmeasured_s: reach * unit, machine_s },
         base_run_s: runs.total(largest) * unit,
         phases: phases.collect(),
         notes,

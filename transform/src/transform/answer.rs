@@ -2,20 +2,12 @@
 use crate::machine;
 use crate::transform::walk::Totals;
 use crate::transform::{Origin, Outcome};
+use phasecast_analyzer::noise::run_to_run;
 use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 use phasecast_trace::{Rank, Trace};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Confidence of the intervals.
-const CONFIDENCE: f64 = 0.95;
-/// From run to run a machine's times scatter by this much even where its kernels do not.
-const LEAST_NOISE: f64 = 0.005;
-
-/// The 97.5 % quantile of Student's distribution.
-pub fn quantile(freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(1.96, |t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0))
-}
-
+pub const CONFIDENCE: f64 = 0.95;
 /// The prediction of an outcome.
 pub fn prediction(trace: &Trace, base: &machine::Machine, target: &machine::Machine, outcome: &Outcome) -> Prediction {
     let header = trace.header(Rank(0));
@@ -30,8 +22,9 @@ pub fn prediction(trace: &Trace, base: &machine::Machine, target: &machine::Mach
     let [compute, rest @ ..] = totals.target.map(|ns| ns * 1e-9);
     let sampling_s = outcome.uncertain * compute;
     let unmeasured_s = totals.spread * 1e-9;
-    let noise = kernel_noise(base).hypot(kernel_noise(target)).max(LEAST_NOISE);
-    let machine_s = 1.96 * noise * run_s;
+    // The run that was traced differs from others by as much as the run to come.
+    let squares = kernel_noise(base).powi(2) + kernel_noise(target).powi(2);
+    let machine_s = 2f64.sqrt() * run_to_run(squares, 2.0, CONFIDENCE) * run_s;
     let mean_half = sampling_s.hypot(unmeasured_s).hypot(machine_s / 2f64.sqrt());
     let run_half = sampling_s.hypot(unmeasured_s).hypot(machine_s);
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];

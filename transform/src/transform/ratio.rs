@@ -6,10 +6,12 @@
 //! target, though the addresses differ between builds. The small base run and the run to be transformed are matched by
 //! the sites' names, or by their order in the program (the same source built with another problem size).
 use crate::machine::{self, Machine};
+use crate::transform::answer::CONFIDENCE;
 use crate::transform::error::TransformError;
 use crate::transform::roles::{self, Completes};
 use crate::transform::survey::{Sites, Survey, survey};
 use phasecast_analyzer::matching::FastMap;
+use phasecast_analyzer::noise::quantile;
 use phasecast_analyzer::parallel::Stage;
 use phasecast_trace::{Class, Flags, Rank, Trace};
 use serde::Serialize;
@@ -288,7 +290,7 @@ impl Gaps {
         }
         let mean = ratios.iter().sum::<f64>() / count;
         let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        (super::answer::quantile(count - 1.0) * (variance / count).sqrt() / mean).max(0.01)
+        (quantile(count - 1.0, CONFIDENCE) * (variance / count).sqrt() / mean).max(0.01)
     }
 }
 

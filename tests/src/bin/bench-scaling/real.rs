@@ -63,7 +63,7 @@ pub fn run(args: &[String]) -> Res<()> {
         let answer: Value = serde_json::from_str(&done(&mut command)?)?;
         let number = |key: &Value| key.as_f64().ok_or("a number is missing");
         let pet = number(&answer["pet_s"])?;
-        let interval = [number(&answer["interval_s"][0])?, number(&answer["interval_s"][1])?];
+        let interval = [number(&answer["run_interval_s"][0])?, number(&answer["run_interval_s"][1])?];
         let held = interval[0] <= truth && truth <= interval[1];
         errors.push((pet / truth - 1.0).abs());
         inside += usize::from(held);
