@@ -9,7 +9,7 @@
 //! means of stretches of occurrences as long as those measured; it is 0 with one base run. What was never seen takes its
 //! base time, scaled by the ratio of what was.
 use crate::model::{Analysis, Piece};
-use crate::noise::{of_runs, quantile};
+use crate::noise::{Seen, quantile};
 use phasecast_trace::Nanos;
 
 /// Share of the time that was scaled, not measured, which counts as its uncertainty.
@@ -114,7 +114,11 @@ impl RankEstimate {
     ) -> Estimate {
         let rest_s = REST * self.unseen;
         let half_width_s = sampling_s.hypot(rest_s);
-        let machine_s = of_runs(&analysis.base_runs_s, confidence) * self.total;
+        let quarters = analysis.pieces.get(rank).map_or_else(Seen::default, |pieces| Seen::quarters(pieces));
+        let runs = Seen::runs(&analysis.base_runs_s);
+        // A pace that does not drift within runs is no proof that it is the same in each.
+        let noise = runs.run_to_run(confidence).max(runs.and(quarters).run_to_run(confidence));
+        let machine_s = noise * self.total;
         Estimate {
             rank,
             total_s: self.total,

@@ -3,11 +3,13 @@
 mod changes;
 mod file;
 mod ratio;
+mod stops;
 mod text;
 
 pub use changes::{Change, changes};
 pub use file::MachineError;
 pub use ratio::{Ratio, ratio};
+pub use stops::Stops;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,9 @@ pub struct Machine {
     /// Computation.
     #[serde(default)]
     pub kernels: Vec<Kernel>,
+    /// When ranks are kept from computing, where that is often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stops: Option<Stops>,
 }
 
 impl Machine {
@@ -51,6 +56,7 @@ impl Machine {
             links: Vec::new(),
             collectives: Vec::new(),
             kernels: Vec::new(),
+            stops: None,
         }
     }
 
@@ -254,7 +260,8 @@ pub struct Collective {
 pub struct Kernel {
     /// Its name: `stream`, `stencil`, `dense`, `branchy`, `random`.
     pub name: String,
-    /// Median time of one pass with all ranks computing at once, in seconds.
+    /// Median time of one pass with all ranks computing at once, in seconds; of the processor, on a machine that has
+    /// [`Machine::stops`].
     pub seconds: f64,
     /// Half the distance between the quartiles, in seconds.
     #[serde(default)]

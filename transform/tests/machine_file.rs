@@ -1,6 +1,6 @@
 //! Machine files: what is written is read back, whatever is read never panics, and what is wrong is said with its place.
 use phasecast_transform::machine::{
-    Collective, Cost, Costs, FORMAT, Identity, Kernel, Life, Link, Machine, MachineError, Place, changes, ratio,
+    Collective, Cost, Costs, FORMAT, Identity, Kernel, Life, Link, Machine, MachineError, Place, Stops, changes, ratio,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -56,6 +56,26 @@ prop_compose! {
     }
 }
 
+fn stops() -> impl Strategy<Value = Stops> {
+    let of_rank = prop::collection::vec((0.0..1.0, 1e-6..1.0), 0..5);
+    (prop::collection::vec(of_rank, 1..4), 1e-3..1.0).prop_map(|(ranks, rest)| {
+        let mut span_s: f64 = 0.0;
+        let of_rank = |gaps: Vec<(f64, f64)>| {
+            let mut at = 0.0;
+            let stop = |(gap, length)| {
+                let begin = at + gap;
+                at = begin + length;
+                [begin, length]
+            };
+            let stops = gaps.into_iter().map(stop).collect();
+            span_s = span_s.max(at);
+            stops
+        };
+        let ranks = ranks.into_iter().map(of_rank).collect();
+        Stops { span_s: span_s + rest, ranks }
+    })
+}
+
 fn machine() -> impl Strategy<Value = Machine> {
     let collectives = prop::collection::btree_map((".{1,8}", 2..64u32), (costs(1), costs(0), costs(0)), 0..4);
     let kernels = prop::collection::btree_map(".{1,8}", (1e-6..1.0, times()), 0..4);
@@ -66,8 +86,9 @@ fn machine() -> impl Strategy<Value = Machine> {
         finalize_s,
         spread_s,
     });
-    (identity(), 0..1u64 << 40, prop::option::of(life), links, collectives, kernels).prop_map(
-        |(identity, created, life, (within, between), collectives, kernels)| Machine {
+    let stops = prop::option::of(stops());
+    (identity(), 0..1u64 << 40, prop::option::of(life), links, collectives, kernels, stops).prop_map(
+        |(identity, created, life, (within, between), collectives, kernels, stops)| Machine {
             format: FORMAT,
             created,
             identity,
@@ -78,6 +99,7 @@ fn machine() -> impl Strategy<Value = Machine> {
                 .map(|((name, ranks), (costs, root, others))| Collective { name, ranks, costs, root, others })
                 .collect(),
             kernels: kernels.into_iter().map(|(name, (seconds, spread))| Kernel { name, seconds, spread }).collect(),
+            stops,
         },
     )
 }
@@ -179,6 +201,17 @@ fn what_is_wrong_is_said_with_its_place() {
         let said = error.to_string();
         assert!(said.contains(word) && said.starts_with("m.toml") && error.is_input(), "{word}: {said}");
         assert!(!said.contains('\n') && said.contains("phasecast characterize"), "{said}");
+    }
+    for (stops, word) in [
+        ("span_s = 0.0\nranks = [[]]", "stops.span_s is no time above 0"),
+        ("span_s = 1.0\nranks = []", "stops.ranks is empty"),
+        ("span_s = 1.0\nranks = [[], [[0.1, 0.2], [0.2, 0.1]]]", "stops.ranks[1][1] begins before"),
+        ("span_s = 1.0\nranks = [[[0.1, nan]]]", "stops.ranks[0][0] begins before"),
+        ("span_s = 1.0\nranks = [[[0.5, 0.6]]]", "stops.ranks[0][0] ends after"),
+        ("span_s = 1.0\nranks = [[[0.0, 1.0]]]", "stops.ranks[0] leaves no time"),
+    ] {
+        let said = parse(&format!("{LINK}[stops]\n{stops}\n")).expect_err(word).to_string();
+        assert!(said.contains(word), "{said}");
     }
     let at_line = parse(&LINK.replace("bandwidth = 1e9", "bandwidth = [")).expect_err("it is no TOML").to_string();
     assert!(at_line.contains("(line 5)") || at_line.contains("(line 6)"), "{at_line}");

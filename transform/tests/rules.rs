@@ -3,7 +3,7 @@ mod made;
 
 use made::*;
 use phasecast_trace::{Call, Class, Flags, PartKind};
-use phasecast_transform::machine::{Machine, Place};
+use phasecast_transform::machine::{Machine, Place, Stops};
 use phasecast_transform::transform::{Settings, TransformError};
 
 const MS: u64 = 1_000_000;
@@ -234,6 +234,26 @@ fn a_combined_send_and_receive_does_not_wait_for_its_own_kind() {
         transformed(&[both(1), both(0)], &machine(1e-3, 1e-3), &machine(2e-3, 1e-3), &ratio(1.0)).expect("no circle");
     assert_eq!(outcome.counted.given_up, 0);
     assert_eq!(ms(&new[0]), ms(&new[1]));
+}
+
+/// Rank 0 computes for 3 ms and is stopped meanwhile from 1 to 5; rank 1, which waits for its message, from 6 to 9.
+#[test]
+fn who_is_stopped_holds_up_those_who_wait() {
+    let one = vec![send(1, 8, 3 * MS, 3 * MS + 1000)];
+    let two = vec![recv(0, 8, MS / 2, 3 * MS + 1000), send(0, 8, 5 * MS, 5 * MS + 1000)];
+    let ranks = [one, two];
+    let base = machine(1e-6, 1e-6);
+    let stops = Stops { span_s: 0.1, ranks: vec![vec![[1e-3, 4e-3]], vec![[6e-3, 3e-3]]] };
+    let target = Machine { stops: Some(stops.clone()), ..base.clone() };
+    let (new, outcome) = transformed(&ranks, &base, &target, &ratio(1.0)).expect("a sound trace");
+    assert_eq!(ms(&new[0]), [(7.0, 7.001)]);
+    // It goes on at 9 and computes for 2 - 0.001 ms.
+    assert_eq!(ms(&new[1]), [(0.5, 9.0), (10.999, 11.0)]);
+    assert!(outcome.notes.iter().any(|note| note.contains("stopped for")), "{:?}", outcome.notes);
+    // What stopped the base is in its trace already.
+    let (same, outcome) = transformed(&ranks, &target, &target, &ratio(1.0)).expect("a sound trace");
+    assert_eq!([ms(&same[0]), ms(&same[1])], [ms(&ranks[0]), ms(&ranks[1])]);
+    assert!(outcome.notes.iter().any(|note| note.contains("stopped on the base")), "{:?}", outcome.notes);
 }
 
 #[test]

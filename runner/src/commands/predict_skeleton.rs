@@ -4,7 +4,7 @@ use crate::base::scratch_folder;
 use crate::signature::this_machine;
 use crate::skeleton::{Built, compiler};
 use anyhow::Result;
-use phasecast_analyzer::noise::{quantile, run_to_run};
+use phasecast_analyzer::noise::{Seen, quantile};
 use phasecast_prediction::{PhasePrediction, Prediction, Uncertainty};
 use phasecast_skeleton::program::manifest::{Manifest, Run};
 use std::path::Path;
@@ -107,7 +107,7 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     // A whole run is so many times as long, and scatters the less.
     let freedom = here.count - 1.0;
     let squares = freedom * (here.deviation / here.mean.max(1e-12)).powi(2) / ratio.max(1.0);
-    let machine_s = run_to_run(squares, freedom, CONFIDENCE) * run_s;
+    let machine_s = Seen { squares, freedom }.run_to_run(CONFIDENCE) * run_s;
     let half = sampling_s.hypot(unmeasured_s);
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];
     let mut notes = Vec::new();

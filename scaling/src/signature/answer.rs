@@ -1,6 +1,6 @@
 //! What the signatures say of one number of processors, as a prediction like those of all methods.
 use super::scale::Scaled;
-use phasecast_analyzer::noise::run_to_run;
+use phasecast_analyzer::noise::Seen;
 use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 
 /// The prediction of forecast number `at`. Base and target are one machine: more processors of the same kind.
@@ -43,7 +43,7 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
     });
     let pet_s = forecast.time * unit;
     let interval_s = forecast.interval.map(|time| time * unit);
-    let machine_s = run_to_run(0.0, 0.0, confidence) * pet_s;
+    let machine_s = Seen::default().run_to_run(confidence) * pet_s;
     let [below, above] = interval_s.map(|bound| (bound - pet_s).hypot(machine_s));
     let mut prediction = Prediction {
         program: runs.program.clone(),

@@ -13,6 +13,12 @@ pub fn now() -> i64 {
     now.tv_sec() * 1_000_000_000 + now.tv_nsec()
 }
 
+/// What this thread has had of a processor, in ns.
+pub fn processor_now() -> i64 {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("CLOCK_THREAD_CPUTIME_ID exists");
+    now.tv_sec() * 1_000_000_000 + now.tv_nsec()
+}
+
 /// Computes until then: without the hint of one who waits, on which a virtual processor might be taken away.
 #[inline(always)]
 pub fn compute_until(then: i64) {

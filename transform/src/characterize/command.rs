@@ -25,9 +25,11 @@ pub enum What {
     Collective,
     /// Compute: all.
     Kernel,
+    /// Watch for stops: all.
+    Watch,
 }
 
-const ALL: [What; 10] = [
+const ALL: [What; 11] = [
     What::Stop,
     What::Hosts,
     What::Clocks,
@@ -38,6 +40,7 @@ const ALL: [What; 10] = [
     What::Exchange,
     What::Collective,
     What::Kernel,
+    What::Watch,
 ];
 
 /// One block of work.

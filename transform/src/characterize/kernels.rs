@@ -1,6 +1,6 @@
 //! Computation: five small kernels, each bound by something else, timed with all ranks computing at once, as those of a
 //! program do. What they compute is the same on every machine, so that the ratio of two machines' times is K.
-use super::clock::now;
+use super::clock::{now, processor_now};
 use super::command::Command;
 use super::mpi::Mpi;
 use std::hint::black_box;
@@ -45,11 +45,12 @@ pub fn operations(name: &str) -> Option<f64> {
     }
 }
 
-/// A rank's part in a block of one kernel: passes for so long, as many as fit in between the bounds. The times in ns are
-/// those of all ranks, on rank 0.
+/// A rank's part in a block of one kernel: so many passes, by the time of the processor if `compute_ns` is not 0. The times
+/// in ns are those of all ranks, on rank 0.
 pub fn take_part(mpi: &Mpi, command: &Command) -> Vec<i64> {
     let mut pass = (ALL[command.which as usize % ALL.len()].make)();
     let mut times = vec![0i64; command.repetitions as usize];
+    let now = if command.compute_ns > 0 { processor_now } else { now };
     black_box(pass());
     mpi.barrier(mpi.world);
     for time in &mut times {

@@ -3,8 +3,8 @@ use super::command::{Command, What};
 use super::mpi::{Comm, Mpi};
 use super::pairs::Pair;
 use super::samples::{Samples, rounded};
-use super::{Data, Effort, LONGEST, PROGRESS, clock, collectives, kernels};
-use crate::machine::{Collective, Costs, FORMAT, Identity, Kernel, Link, Machine, Place};
+use super::{Data, Effort, LONGEST, PROGRESS, clock, collectives, kernels, stops};
+use crate::machine::{Collective, Costs, FORMAT, Identity, Kernel, Link, Machine, Place, Stops};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,10 @@ const PASSES: u64 = 2;
 const TELL: Duration = Duration::from_millis(100);
 /// Further rounds where a disturbance has spoilt a table.
 const MORE: u32 = 8;
+/// How long ranks are watched for stops: at first, and where there are many.
+const WATCHED: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
+/// Ranks that are stopped for a smaller share of the time have what all machines have.
+const STOPPED: f64 = 0.05;
 
 /// Where a rank is: its host's name, and the boot that its clock counts from.
 type Host = (String, String);
@@ -74,6 +78,7 @@ struct Lead<'a> {
     foreign: Vec<u32>,
     collectives: BTreeMap<Which, BTreeMap<u64, [Samples; 3]>>,
     kernels: [Samples; kernels::ALL.len()],
+    stops: Option<Stops>,
     progress: Progress,
 }
 
@@ -108,9 +113,11 @@ pub fn lead(mpi: &Mpi, comms: &[Comm], data: &mut Data, folder: &Path, effort: &
         foreign,
         collectives,
         kernels: Default::default(),
+        stops: None,
         progress: Progress { path: folder.join(PROGRESS), done: 0, of: 0, told: Instant::now() },
     };
     lead.progress.of = lead.blocks() * u64::from(effort.rounds);
+    lead.watch(&hosts);
     for round in 0..effort.rounds {
         lead.round(round);
     }
@@ -253,9 +260,26 @@ impl Lead<'_> {
         self.progress.more(2);
     }
 
+    /// Watches for stops: for a moment, and longer where there are many. Ranks that share processors stop each other.
+    fn watch(&mut self, hosts: &[Host]) {
+        let most = hosts.iter().map(|host| hosts.iter().filter(|other| other.0 == host.0).count()).max();
+        if most.unwrap_or(1) > processors() {
+            return;
+        }
+        let watched = |time: Duration| {
+            let (compute_ns, repetitions) = (time.as_nanos() as u64, stops::MOST as u64);
+            let command = Command { compute_ns, repetitions, ..Command::new(What::Watch) };
+            (1..self.mpi.world.size).for_each(|rank| command.tell(self.mpi, rank));
+            Some(stops::take_part(self.mpi, &command)).filter(|stops| stops.share() > STOPPED)
+        };
+        self.stops = watched(WATCHED[0]).and_then(|_| watched(WATCHED[1]));
+    }
+
     fn kernel(&mut self, which: usize) {
         let repetitions = PASSES * self.effort.repetitions.0;
-        let command = Command { which: which as u64, repetitions, ..Command::new(What::Kernel) };
+        // Stops are told apart: then a kernel's time is that of the processor.
+        let compute_ns = u64::from(self.stops.is_some());
+        let command = Command { which: which as u64, repetitions, compute_ns, ..Command::new(What::Kernel) };
         (1..self.mpi.world.size).for_each(|rank| command.tell(self.mpi, rank));
         let times = kernels::take_part(self.mpi, &command);
         self.kernels[which].add(times, self.reading);
@@ -319,8 +343,7 @@ impl Lead<'_> {
             identity: Identity {
                 hosts: names,
                 cpu: model.unwrap_or("unknown").trim().to_owned(),
-                // Not those that the launcher has bound this rank to.
-                cores: cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32,
+                cores: processors() as u32,
                 mpi: self.mpi.version.clone(),
                 ranks: self.mpi.world.size,
             },
@@ -328,8 +351,15 @@ impl Lead<'_> {
             links: self.links.iter().map(Seen::link).collect(),
             collectives: collectives.collect(),
             kernels: kernels.collect(),
+            stops: self.stops.clone(),
         }
     }
+}
+
+/// The logical processors of this node: not only those that the launcher has bound this rank to.
+fn processors() -> usize {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    cpuinfo.lines().filter(|line| line.starts_with("processor")).count()
 }
 
 impl Seen {

@@ -3,7 +3,8 @@
 //!
 //! Rank 0 leads: it tells the others, by messages, what to do next ([`command`]), measures with a partner what messages
 //! cost ([`pairs`]), with all of them what collectives cost ([`collectives`]) and how fast all compute at once
-//! ([`kernels`]), in rounds over everything ([`lead`]), so that a disturbance falls on all alike.
+//! ([`kernels`]), in rounds over everything ([`lead`]), so that a disturbance falls on all alike. Before, all watch whether
+//! something stops them ([`stops`]).
 mod clock;
 mod collectives;
 mod command;
@@ -12,6 +13,7 @@ mod lead;
 mod mpi;
 mod pairs;
 mod samples;
+mod stops;
 
 pub use kernels::operations;
 
@@ -127,6 +129,7 @@ fn follow(mpi: &Mpi, comms: &[mpi::Comm], data: &mut Data) {
             What::Collective => drop(collectives::take_part(mpi, &command, comms, data, offset_ns)),
             What::Kernel => drop(kernels::take_part(mpi, &command)),
             What::Hosts => drop(lead::hosts(mpi)),
+            What::Watch => drop(stops::take_part(mpi, &command)),
             _ => pairs::follow(mpi, &command, data),
         }
     }

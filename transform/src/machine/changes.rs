@@ -42,6 +42,7 @@ pub fn changes(before: &Machine, now: &Machine) -> Vec<Change> {
             ("mpi", identity.mpi.clone()),
             ("ranks", identity.ranks.to_string()),
             ("places of messages", places.join(" and ")),
+            ("ranks are stopped", machine.stops.as_ref().map_or("no", |_| "yes").to_owned()),
         ]
     };
     for ((what, old), (_, new)) in facts(before).into_iter().zip(facts(now)) {

@@ -165,7 +165,7 @@ impl Machine {
                 return wrong(format!("kernels[{i}].name"), "is that of one before it");
             }
         }
-        Ok(())
+        self.stops.as_ref().map_or(Ok(()), super::Stops::check)
     }
 }
 

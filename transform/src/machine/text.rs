@@ -70,10 +70,13 @@ impl Machine {
         }
         for (i, kernel) in self.kernels.iter().enumerate() {
             if i == 0 {
-                text.push_str("\n# One pass of a small computation, with all ranks computing at once.\n");
+                text.push_str("\n# One pass of a small computation, with all ranks computing at once; time of the processor where there are stops.\n");
             }
             let (name, seconds, spread) = (quoted(&kernel.name), float(kernel.seconds), float(kernel.spread));
             let _ = writeln!(text, "[[kernels]]\nname = {name}\nseconds = {seconds}\nspread = {spread}");
+        }
+        if let Some(stops) = &self.stops {
+            stops.write(&mut text);
         }
         text
     }

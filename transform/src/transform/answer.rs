@@ -2,7 +2,7 @@
 use crate::machine;
 use crate::transform::walk::Totals;
 use crate::transform::{Origin, Outcome};
-use phasecast_analyzer::noise::run_to_run;
+use phasecast_analyzer::noise::Seen;
 use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 use phasecast_trace::{Rank, Trace};
 
@@ -24,7 +24,7 @@ pub fn prediction(trace: &Trace, base: &machine::Machine, target: &machine::Mach
     let unmeasured_s = totals.spread * 1e-9;
     // The run that was traced differs from others by as much as the run to come.
     let squares = kernel_noise(base).powi(2) + kernel_noise(target).powi(2);
-    let machine_s = 2f64.sqrt() * run_to_run(squares, 2.0, CONFIDENCE) * run_s;
+    let machine_s = 2f64.sqrt() * Seen { squares, freedom: 2.0 }.run_to_run(CONFIDENCE) * run_s;
     let mean_half = sampling_s.hypot(unmeasured_s).hypot(machine_s / 2f64.sqrt());
     let run_half = sampling_s.hypot(unmeasured_s).hypot(machine_s);
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];

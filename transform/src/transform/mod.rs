@@ -2,12 +2,13 @@
 //! of the run on the other.
 //!
 //! * [`rules`]: the seed's rules for computation, sends and receives, and what is carried over of what they leave open
-//! * [`wire`]: contention, beyond the seed
+//! * [`wire`], [`calendar`]: contention, and stops of the target's ranks; both beyond the seed
 //! * [`tariff`], [`roles`]: costs by length; what each procedure does
 //! * [`ratio`]: K, one number or one for each region
 //! * [`survey`], [`stream`], [`walk`], [`output`]: a first pass; then all ranks together, in the order of target times
 //! * [`answer`], [`table`]: the prediction; predicted against observed, the seed's Table 2
 pub mod answer;
+pub mod calendar;
 pub mod error;
 pub mod output;
 pub mod ratio;
@@ -103,6 +104,9 @@ pub fn transform(
         (None, Some(small)) => Ratios::runs(small, trace, &survey, settings.threads)?,
         (None, None) => return Err(TransformError::NoRatio),
     };
+    // Small runs have had their stops on the target, and the base's own are in its times.
+    let stops = target.stops.as_ref().filter(|_| base.stops.is_none() && settings.small.is_none());
+    let calendar = stops.map(calendar::Calendar::new);
     let contention = settings.contention.then(|| [contention(base), contention(target)]);
     let given = walk::Given {
         trace,
@@ -111,6 +115,7 @@ pub fn transform(
         survey: &survey,
         nodes: [&nodes[0], &nodes[1]],
         contention,
+        calendar: calendar.as_ref(),
     };
     let stage = Stage::new(progress, items, 2 * items);
     let calls = &|calls: u64| stage.tell(calls.min(items));
@@ -132,6 +137,16 @@ pub fn transform(
         notes.push(format!(
             "the target has {} nodes in its machine file: ranks are placed on them in blocks",
             nodes[1].iter().max().map_or(1, |most| most + 1)
+        ));
+    }
+    if base.stops.is_some() {
+        notes.push("ranks are stopped on the base: what that added to its run stays in the predicted one".into());
+    }
+    if let Some(stops) = stops {
+        notes.push(format!(
+            "ranks are stopped for {:.0} % of the time on the target, as watched for {} s: runs differ by how their stops meet",
+            100.0 * stops.share(),
+            stops.span_s
         ));
     }
     if target.life.is_none() {

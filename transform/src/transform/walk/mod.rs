@@ -12,6 +12,7 @@ mod stall;
 
 pub use lane::Totals;
 
+use crate::transform::calendar::Calendar;
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::ratio::Ratios;
@@ -65,6 +66,16 @@ pub struct Given<'a> {
     pub nodes: [&'a [u32]; 2],
     /// Contention of the base and of the target, within nodes and between them; none without.
     pub contention: Option<[[f64; 2]; 2]>,
+    /// When ranks of the target can compute; none if always.
+    pub calendar: Option<&'a Calendar>,
+}
+
+impl Given<'_> {
+    /// When a rank of the target that begins at `start` has computed for `work`.
+    #[inline]
+    fn after(&self, rank: usize, start: f64, work: f64) -> f64 {
+        self.calendar.map_or(start + work, |calendar| calendar.after(rank, start, work))
+    }
 }
 
 /// What came out.
@@ -151,8 +162,9 @@ pub fn walk<'a>(
         let (last, end1) = (walk.last[rank], span.1.0 as f64);
         let rest = (end1 - last.base).max(0.0);
         let latest = walk.of_rank[rank].iter().map(|&lane| walk.lanes[lane as usize].last.now).fold(0.0, f64::max);
-        ends.push((last.now + ratio * rest).max(latest));
-        walk.totals[rank].add(Kind::Compute, rest, ratio * rest, 0.0);
+        let end = given.after(rank, last.now, ratio * rest);
+        ends.push(end.max(latest));
+        walk.totals[rank].add(Kind::Compute, rest, end - last.now, 0.0);
     }
     Ok(Walked { ends, totals: walk.totals, counted: walk.counted, missing: walk.tariff.missing })
 }
@@ -253,9 +265,9 @@ impl Walk<'_, '_> {
         let site = self.given.ratios.site(rank, lane.call.proc.0, lane.call.site);
         let ratio = self.given.ratios.between(lane.last.site, site);
         lane.site = site;
-        lane.enter2 = lane.last.now + ratio * computed;
+        lane.enter2 = self.given.after(rank, lane.last.now, ratio * computed);
         lane.state = State::Ready;
-        self.totals[rank].add(Kind::Compute, computed, ratio * computed, 0.0);
+        self.totals[rank].add(Kind::Compute, computed, lane.enter2 - lane.last.now, 0.0);
         let next = (lane.enter2.to_bits(), id);
         match self.next {
             None => self.next = Some(next),
@@ -272,6 +284,8 @@ impl Walk<'_, '_> {
             Constraint { start1: enter1, model1: lane.own1, start2: lane.enter2, model2: lane.own2, carry: lane.carry };
         lane.constraints.push(own);
         let end = rules::end(&lane.constraints, exit1, lane.ratio).max(lane.floor).max(lane.enter2);
+        // A rank that is stopped sees what it waited for when it goes on.
+        let end = self.given.after(rank, end, 0.0);
         lane.constraints.clear();
         self.totals[rank].add(lane.kind, exit1 - enter1, end - lane.enter2, lane.spread);
         let mut call = lane.call;
