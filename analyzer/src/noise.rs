@@ -2,8 +2,9 @@
 use crate::model::Piece;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The run time's coefficient of variation where nothing is known of the machine.
-const USUAL: f64 = 0.03;
+/// The run time's coefficient of variation where nothing is known of the machine: between the 3 % of a quiet machine and the
+/// 5 % (root mean square) of the twelve series in section 6 of `docs/SPECIFICATION.md`.
+const USUAL: f64 = 0.04;
 /// How many degrees of freedom that knowledge is worth.
 const USUAL_FREEDOM: f64 = 4.0;
 /// Parts of a run whose paces are compared.
@@ -84,10 +85,10 @@ mod tests {
     #[test]
     fn the_usual_counts_the_less_the_more_was_seen() {
         let usual = Seen::default().run_to_run(0.95);
-        assert!((usual - 2.776 * 0.03).abs() < 1e-4, "{usual}");
+        assert!((usual - 2.776 * 0.04).abs() < 1e-4, "{usual}");
         assert_eq!(Seen::runs(&[]).run_to_run(0.95), usual);
         assert_eq!(Seen::runs(&[7.0]).run_to_run(0.95), usual);
-        assert!(Seen::runs(&[10.0; 100]).run_to_run(0.95) < 0.013);
+        assert!(Seen::runs(&[10.0; 100]).run_to_run(0.95) < 0.017);
         let scattered: Vec<f64> = (0..100).map(|run| if run % 2 == 0 { 9.0 } else { 11.0 }).collect();
         assert!((Seen::runs(&scattered).run_to_run(0.95) - 0.2).abs() < 0.01);
     }
