@@ -1,5 +1,6 @@
 //! A machine is measured under two MPIs, and one that has changed is told from the one before.
 
+use phasecast_tests::half::Halves;
 use phasecast_tests::network::{ADDRESSES, Hosts};
 use phasecast_tests::phasecast;
 use phasecast_tests::place::{Place, json};
@@ -110,6 +111,33 @@ fn two_hosts_have_a_link_within_and_one_between() {
     assert!(latency(1) > latency(0), "{} and {} s", latency(1), latency(0));
     assert!(hosts.sent(1) - before > 64 << 20, "{} bytes", hosts.sent(1) - before);
     place.assert_clean(&["two.toml", "remote-shell"]);
+}
+
+#[test]
+fn a_quota_of_processor_time_shows_as_stops() {
+    let place = Place::alone();
+    let halves = match Halves::new() {
+        Ok(halves) => halves,
+        // Without the right to make cgroups there is nothing to see.
+        Err(error) => return eprintln!("no quota can be set here: {error}"),
+    };
+    let launcher = format!("mpirun.mpich -n {{n}} {}", halves.script());
+    let attempt = |_| {
+        let outcome = characterize(&place, &["-n", "2", "--launcher", &launcher, "-o", "half.toml"]);
+        (!outcome.stderr.contains("disturbs this machine")).then(|| json(&outcome.succeeded()))
+    };
+    let measured = (0..3).find_map(attempt).expect("the machine is quiet for a few seconds");
+    let span = measured["stops"]["span_s"].as_f64().unwrap_or_default();
+    assert!((1.0..4.0).contains(&span), "{}", measured["stops"]);
+    let ranks = measured["stops"]["ranks"].as_array().cloned().unwrap_or_default();
+    assert_eq!(ranks.len(), 2);
+    for stops in ranks {
+        let lengths = stops.as_array().into_iter().flatten().filter_map(|stop| stop[1].as_f64());
+        let share = lengths.sum::<f64>() / span;
+        // Half of the time by the quota, and more where it is kept by a coarse clock.
+        assert!((0.3..0.95).contains(&share), "{share}");
+    }
+    place.assert_clean(&["half.toml"]);
 }
 
 #[test]

@@ -31,9 +31,10 @@ const VECTORS: [u64; 4] = [8, 1 << 10, 256 << 10, 4 << 20];
 ///
 /// Starts ranks under the machine's own launcher, which finds its own MPI library, and measures: the time in MPI_Send,
 /// MPI_Recv, MPI_Isend, MPI_Irecv, MPI_Wait and of transfers for messages of 0 B to 4 MiB, with the step from eager
-/// messages to those that wait for their receiver; eleven collectives; and five kernels of computation. It takes half a
-/// minute. Where the ranks lie on two nodes, messages within a node and between nodes are measured apart (that takes three
-/// ranks, two of them on one node). Nothing else should run meanwhile.
+/// messages to those that wait for their receiver; eleven collectives; five kernels of computation; and when ranks are
+/// stopped, where that is often, as under a quota of processor time. It takes half a minute. Where the ranks lie on two
+/// nodes, messages within a node and between nodes are measured apart (that takes three ranks, two of them on one node).
+/// Nothing else should run meanwhile.
 ///
 /// With `--against`, says what has changed since another measurement: a table of costs has changed if most of its points
 /// lie outside the spreads of both. The exit code is then 5.
@@ -238,6 +239,11 @@ fn summary(machine: &Machine) -> String {
         |kernel: &phasecast_transform::machine::Kernel| format!("{} {}", clean(&kernel.name), seconds(kernel.seconds));
     let kernels: Vec<String> = machine.kernels.iter().map(pass).collect();
     let _ = writeln!(text, "\nkernels: {}", kernels.join(", "));
+    if let Some(stops) = &machine.stops {
+        let share = output::percent(stops.share());
+        let _ =
+            writeln!(text, "ranks were stopped for {share} of {} in which they were watched", seconds(stops.span_s));
+    }
     text
 }
 

@@ -203,14 +203,17 @@ fn words(scaled: &Scaled) -> String {
         if scaled.phases.len() > SHOWN {
             let _ = writeln!(text, "and {} more phases", scaled.phases.len() - SHOWN);
         }
+        let one_run = answer::run_interval(forecast, CONFIDENCE);
         let one = runs.total(0) * f64::from(runs.processors[0]);
         let speedup = one / forecast.time.max(1e-300);
         let _ = writeln!(
             text,
-            "\nPET at {p} processors {} ({} to {}, 95 %), speedup {speedup:.2}, efficiency {}",
+            "\nPET at {p} processors {} ({} to {} for the mean, {} to {} for one run, 95 %), speedup {speedup:.2}, efficiency {}",
             seconds(forecast.time * unit),
             seconds(forecast.interval[0] * unit),
             seconds(forecast.interval[1] * unit),
+            seconds(one_run[0] * unit),
+            seconds(one_run[1] * unit),
             percent(speedup / f64::from(p))
         );
     }

@@ -1,7 +1,14 @@
 //! What the signatures say of one number of processors, as a prediction like those of all methods.
-use super::scale::Scaled;
+use super::scale::{Forecast, Scaled};
 use phasecast_analyzer::noise::Seen;
 use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
+
+/// Where another single run lies, in the unit of the runs: the forecast's interval, widened by how runs differ.
+pub fn run_interval(forecast: &Forecast, confidence: f64) -> [f64; 2] {
+    let noise = Seen::default().run_to_run(confidence) * forecast.time;
+    let [below, above] = forecast.interval.map(|bound| (bound - forecast.time).hypot(noise));
+    [(forecast.time - below).max(0.0), forecast.time + above]
+}
 
 /// The prediction of forecast number `at`. Base and target are one machine: more processors of the same kind.
 pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64, took_s: f64) -> Prediction {
@@ -43,8 +50,6 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
     });
     let pet_s = forecast.time * unit;
     let interval_s = forecast.interval.map(|time| time * unit);
-    let machine_s = Seen::default().run_to_run(confidence) * pet_s;
-    let [below, above] = interval_s.map(|bound| (bound - pet_s).hypot(machine_s));
     let mut prediction = Prediction {
         program: runs.program.clone(),
         ranks: processors,
@@ -52,10 +57,14 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
         base: machine.clone(),
         pet_s,
         interval_s,
-        run_interval_s: [(pet_s - below).max(0.0), pet_s + above],
+        run_interval_s: run_interval(forecast, confidence).map(|time| time * unit),
         confidence,
         set_s: took_s,
-        uncertainty: Uncertainty { sampling_s: sampling * unit, unmeasured_s: reach * unit, machine_s },
+        uncertainty: Uncertainty {
+            sampling_s: sampling * unit,
+            unmeasured_s: reach * unit,
+            machine_s: Seen::default().run_to_run(confidence) * pet_s,
+        },
         base_run_s: runs.total(largest) * unit,
         phases: phases.collect(),
         notes,

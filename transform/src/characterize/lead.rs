@@ -1,5 +1,6 @@
 //! Rank 0: rounds over all that is measured, and the machine that comes of it.
 use super::command::{Command, What};
+use super::hosts::{Host, hosts, processors};
 use super::mpi::{Comm, Mpi};
 use super::pairs::Pair;
 use super::samples::{Samples, rounded};
@@ -22,26 +23,6 @@ const MORE: u32 = 8;
 const WATCHED: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
 /// Ranks that are stopped for a smaller share of the time have what all machines have.
 const STOPPED: f64 = 0.05;
-
-/// Where a rank is: its host's name, and the boot that its clock counts from.
-type Host = (String, String);
-
-/// Tells rank 0 where all are. All ranks call it.
-pub fn hosts(mpi: &Mpi) -> Vec<Host> {
-    let mut own = [[0u8; 64]; 5];
-    let name = nix::unistd::gethostname().unwrap_or_default();
-    let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let put = |to: &mut [u8], text: &[u8]| {
-        let length = text.len().min(to.len());
-        to[..length].copy_from_slice(&text[..length]);
-    };
-    put(own[..4].as_flattened_mut(), name.as_encoded_bytes());
-    put(&mut own[4], boot.trim_ascii());
-    // Gathered as bytes: an array of arrays is a plain piece of memory.
-    let all = mpi.gathered(mpi.world, own.as_flattened());
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
-    all.chunks_exact(320).map(|host| (text(&host[..256]), text(&host[256..]))).collect()
-}
 
 /// What has been seen of a link.
 struct Seen {
@@ -354,12 +335,6 @@ impl Lead<'_> {
             stops: self.stops.clone(),
         }
     }
-}
-
-/// The logical processors of this node: not only those that the launcher has bound this rank to.
-fn processors() -> usize {
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpuinfo.lines().filter(|line| line.starts_with("processor")).count()
 }
 
 impl Seen {

@@ -8,6 +8,7 @@
 mod clock;
 mod collectives;
 mod command;
+mod hosts;
 mod kernels;
 mod lead;
 mod mpi;
@@ -128,7 +129,7 @@ fn follow(mpi: &Mpi, comms: &[mpi::Comm], data: &mut Data) {
             What::Clocks => offset_ns = clock::follow(mpi),
             What::Collective => drop(collectives::take_part(mpi, &command, comms, data, offset_ns)),
             What::Kernel => drop(kernels::take_part(mpi, &command)),
-            What::Hosts => drop(lead::hosts(mpi)),
+            What::Hosts => drop(hosts::hosts(mpi)),
             What::Watch => drop(stops::take_part(mpi, &command)),
             _ => pairs::follow(mpi, &command, data),
         }
