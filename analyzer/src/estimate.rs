@@ -6,8 +6,8 @@
 //! time(phase) = sum_S(target) + |U| mean_S(target) (1 + beta (mean_U(base) - mean_S(base)) / mean_S(base))
 //! ```
 //! beta = 2 r / (1 + r) is the reliability of the mean of two base runs that correlate by r (Spearman and Brown) in the
-//! means of stretches of occurrences as long as those measured; it is 0 with one base run. What was never seen takes its
-//! base time, scaled by the ratio of what was.
+//! means of stretches of occurrences as long as those measured; it is 0 with one base run. Occurrences that stand out in
+//! both base runs are added up apart. What was never seen takes its base time, scaled by the ratio of what was.
 use crate::model::{Analysis, Piece};
 use crate::noise::{Seen, quantile};
 use phasecast_trace::Nanos;
@@ -18,6 +18,8 @@ const REST: f64 = 0.15;
 const LITTLE: f64 = 0.01;
 /// Occurrences are joined into at most so many blocks: neighbours correlate, blocks much less.
 const BLOCKS: usize = 10;
+/// An occurrence that takes so many times as long as the median one, or as short, stands out.
+const APART: f64 = 1.25;
 /// An occurrence's relative scatter where fewer than four were measured.
 pub(crate) const FEW: f64 = 0.05;
 
@@ -57,12 +59,23 @@ pub struct Estimate {
     pub phases: Vec<PhaseEstimate>,
 }
 
+/// Whether an occurrence stands out: whether it took much more or much less than the median one in both base runs, like a
+/// first one that touches all memory for the first time. Such say little of the others. "Much" is [`APART`], and three
+/// times what the runs scatter against each other if that is more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stratum {
+    Usual,
+    Slow,
+    Fast,
+}
+
 /// One occurrence of a phase on one rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) base: f64,
     pub(crate) again: Option<f64>,
     pub(crate) target: Option<f64>,
+    pub(crate) stratum: Stratum,
 }
 
 impl Sample {
@@ -137,9 +150,19 @@ impl RankEstimate {
 pub(crate) fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -> Vec<(usize, Sample)> {
     let sample = |(at, piece): (usize, &Piece)| {
         let again = piece.again.map(Nanos::seconds);
-        (piece.phase.index(), Sample { base: piece.time.seconds(), again, target: target(at) })
+        let stratum = Stratum::Usual;
+        (piece.phase.index(), Sample { base: piece.time.seconds(), again, target: target(at), stratum })
     };
-    pieces.iter().enumerate().map(sample).collect()
+    let mut samples: Vec<(usize, Sample)> = pieces.iter().enumerate().map(sample).collect();
+    let mut by_phase: Vec<Vec<&mut Sample>> = Vec::new();
+    for (phase, sample) in &mut samples {
+        if by_phase.len() <= *phase {
+            by_phase.resize_with(*phase + 1, Vec::new);
+        }
+        by_phase[*phase].push(sample);
+    }
+    by_phase.iter_mut().for_each(|list| stand_out(list));
+    samples
 }
 
 pub(crate) fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankEstimate {
@@ -165,26 +188,78 @@ pub(crate) fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f6
             continue;
         }
         let measured = sum(&seen, |s| s.target.unwrap_or(0.0));
-        let mean = measured / seen.len() as f64;
-        let (base_seen, count) = (sum(&seen, Sample::profile) / seen.len() as f64, unseen.len() as f64);
-        let mut rest = 0.0;
-        if !unseen.is_empty() {
-            let base_unseen = sum(&unseen, Sample::profile) / count;
-            let drift = if base_seen > 0.0 { reliability(list) * (base_unseen - base_seen) / base_seen } else { 0.0 };
-            rest = count * mean * (1.0 + drift).max(0.0);
-            let (variance, freedom) = variance_of_mean(&seen, mean);
-            // The occurrences to come scatter as those that were seen: their mean has an error of its own.
-            let variance = count * count * variance * (1.0 + seen.len() as f64 / count);
-            out.variance += variance;
-            squares_per_freedom += variance * variance / freedom;
+        let (mean, base_seen) = (measured / seen.len() as f64, sum(&seen, Sample::profile));
+        let pace = if base_seen > 0.0 { measured / base_seen } else { ratio };
+        let mut total = measured;
+        for alike in strata(list) {
+            let (rest, variance, freedom) = rest(&alike, pace);
+            total += rest;
+            if variance > 0.0 {
+                out.variance += variance;
+                squares_per_freedom += variance * variance / freedom;
+            }
         }
-        out.measured_base += sum(&seen, Sample::profile);
-        out.total += measured + rest;
-        out.phases.push(PhaseEstimate { measured: seen.len() as u64, mean_s: Some(mean), total_s: measured + rest });
+        out.measured_base += base_seen;
+        out.total += total;
+        out.phases.push(PhaseEstimate { measured: seen.len() as u64, mean_s: Some(mean), total_s: total });
     }
     // Welch and Satterthwaite: the degrees of freedom of a sum of variances.
     out.freedom = if squares_per_freedom > 0.0 { out.variance.powi(2) / squares_per_freedom } else { 1.0 };
     out
+}
+
+/// Marks the occurrences of a phase that stand out.
+fn stand_out(list: &mut [&mut Sample]) {
+    let Some(times) = list.iter().map(|s| Some((s.base.max(1e-9), s.again?.max(1e-9)))).collect::<Option<Vec<_>>>()
+    else {
+        return;
+    };
+    let (one, other) = (median(times.iter().map(|t| t.0)), median(times.iter().map(|t| t.1)));
+    let between = median(times.iter().map(|t| (t.0 / t.1).ln()));
+    // A median distance of 1 is a deviation of 1.4826; that of a difference is root two times that of either run.
+    let scatter = 1.4826 / 2f64.sqrt() * median(times.iter().map(|t| ((t.0 / t.1).ln() - between).abs()));
+    let apart = APART.max((3.0 * scatter).exp());
+    for (sample, (base, again)) in list.iter_mut().zip(times) {
+        if base > apart * one && again > apart * other {
+            sample.stratum = Stratum::Slow;
+        } else if base * apart < one && again * apart < other {
+            sample.stratum = Stratum::Fast;
+        }
+    }
+}
+
+/// The occurrences of a phase by their stratum, in their order.
+pub(crate) fn strata(list: &[Sample]) -> impl Iterator<Item = Vec<Sample>> {
+    let of = |stratum| list.iter().filter(|s| s.stratum == stratum).copied().collect();
+    [Stratum::Usual, Stratum::Slow, Stratum::Fast].map(of).into_iter()
+}
+
+/// The median, the upper one of an even number; 0 of none.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    let middle = values.len() / 2;
+    if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }
+}
+
+/// The time of the occurrences of a stratum that were not measured, with its variance and degrees of freedom. `pace` is the
+/// target's time over the base's of all that was measured of the phase.
+fn rest(list: &[Sample], pace: f64) -> (f64, f64, f64) {
+    let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = list.iter().partition(|s| s.target.is_some());
+    if unseen.is_empty() {
+        return (0.0, 0.0, 1.0);
+    }
+    let mean_of =
+        |list: &[&Sample], of: fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>() / list.len() as f64;
+    let (count, base_unseen) = (unseen.len() as f64, mean_of(&unseen, Sample::profile));
+    if seen.is_empty() {
+        let time = pace * count * base_unseen;
+        return (time, (FEW * time).powi(2), 3.0);
+    }
+    let (mean, base_seen) = (mean_of(&seen, |s| s.target.unwrap_or(0.0)), mean_of(&seen, Sample::profile));
+    let drift = if base_seen > 0.0 { reliability(list) * (base_unseen - base_seen) / base_seen } else { 0.0 };
+    let (variance, freedom) = variance_of_mean(&seen, mean);
+    // The occurrences to come scatter as those that were seen: their mean has an error of its own.
+    (count * mean * (1.0 + drift).max(0.0), count * count * variance * (1.0 + seen.len() as f64 / count), freedom)
 }
 
 /// Target time over base time of what was measured: of phases that repeat, if there are any among them; none where that
@@ -255,17 +330,17 @@ pub(crate) fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, tar
     if pieces.iter().any(|p| p.again.is_none()) {
         return 0.0;
     }
-    let error = |time: fn(&Piece) -> f64, base: fn(&Piece) -> f64| {
-        let truth: f64 = pieces.iter().map(time).sum();
-        let sample = |(at, p): (usize, &Piece)| {
-            let target = known(at).map(|_| time(p));
-            (p.phase.index(), Sample { base: base(p), again: None, target })
+    let own = samples(pieces, known);
+    let error = |time: fn(&Sample) -> f64, base: fn(&Sample) -> f64| {
+        let truth: f64 = own.iter().map(|(_, s)| time(s)).sum();
+        let replayed = |(phase, s): &(usize, Sample)| {
+            (*phase, Sample { base: base(s), again: None, target: s.target.map(|_| time(s)), ..*s })
         };
-        let samples: Vec<_> = pieces.iter().enumerate().map(sample).collect();
+        let samples: Vec<_> = own.iter().map(replayed).collect();
         let total = rank_estimate(target.phases.len(), &samples, 1.0).total;
         if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
     };
-    let first = |p: &Piece| p.time.seconds();
-    let second = |p: &Piece| p.again.map_or(0.0, Nanos::seconds);
+    let first = |s: &Sample| s.base;
+    let second = |s: &Sample| s.again.unwrap_or(0.0);
     error(first, second).max(error(second, first)) * target.total
 }

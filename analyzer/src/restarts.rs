@@ -8,7 +8,9 @@
 //!
 //! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init and MPI_Finalize are timed in the launch of the
 //! restarts itself, the rest of them goes at the pace of what was measured.
-use crate::estimate::{Estimate, FEW, PhaseEstimate, RankEstimate, Sample, rank_estimate, ratio, reliability, samples};
+use crate::estimate::{
+    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, rank_estimate, ratio, reliability, samples, strata,
+};
 use crate::model::Analysis;
 use crate::noise::quantile;
 use phasecast_trace::Nanos;
@@ -166,7 +168,7 @@ fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
     let again = |s: &Sample| s.again.unwrap_or(s.base);
     let error = |time: &dyn Fn(&Sample) -> f64, profile: &dyn Fn(&Sample) -> f64| {
         let (mut truth, mut total) = (0.0, 0.0);
-        for own in &by_phase {
+        for own in by_phase.iter().flat_map(|list| strata(list)) {
             let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = own.iter().partition(|s| s.target.is_some());
             let sum = |list: &[&Sample], of: &dyn Fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
             let (measured, rest) = (sum(&seen, time), sum(&unseen, time));
@@ -179,7 +181,7 @@ fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
             }
             let (n, m) = (seen.len() as f64, unseen.len() as f64);
             let (here, there) = (sum(&seen, profile) / n, sum(&unseen, profile) / m);
-            let drift = if here > 0.0 { reliability(own) * (there - here) / here } else { 0.0 };
+            let drift = if here > 0.0 { reliability(&own) * (there - here) / here } else { 0.0 };
             total += m * measured / n * (1.0 + drift).max(0.0);
         }
         if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }

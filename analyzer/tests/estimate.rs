@@ -68,6 +68,24 @@ fn a_rank_that_shows_nothing_goes_at_the_pace_of_the_others() {
     assert!((estimate.total_s - 0.33).abs() < 1e-3, "{}", estimate.total_s);
 }
 
+/// The first of twenty occurrences takes three times as long as the others: it touches memory for the first time.
+#[test]
+fn what_stands_out_does_not_speak_for_the_others() {
+    let run: Vec<(u32, u64)> = (0..20).map(|at| (0, if at == 0 { 3_000_000 } else { 1_000_000 })).collect();
+    let analysis = analysis(std::slice::from_ref(&run), Some(1.1));
+    let of = |times: &[(usize, u64)]| {
+        let time = |at| times.iter().find(|t| t.0 == at).map(|t| Nanos(t.1));
+        estimate(&analysis, &[(0..20).map(time).collect()], 0.95)
+    };
+    // Memory is cheaper there, the rest as fast.
+    let seen = of(&[(0, 1_500_000), (1, 1_000_000), (2, 1_000_000)]);
+    assert!((seen.total_s - 20.5e-3).abs() < 1e-6, "{}", seen.total_s);
+    // It is not seen: it takes what it took, at the pace of the others (the base is the mean of 1 and 1.1 times).
+    let unseen = of(&[(5, 2_000_000), (6, 2_000_000)]);
+    assert!((unseen.total_s - 44e-3).abs() < 1e-6, "{}", unseen.total_s);
+    assert!(unseen.half_width_s > seen.half_width_s);
+}
+
 #[test]
 fn drift_of_the_base_is_carried_over_only_where_two_runs_confirm_it() {
     let rising: Vec<(u32, u64)> = (0..100).map(|i| (0, 1_000_000 + 10_000 * i)).collect();
