@@ -3,7 +3,7 @@ use crate::model::Piece;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The run time's coefficient of variation where nothing is known of the machine: between the 3 % of a quiet machine and the
-/// 5 % (root mean square) of the twelve series in section 6 of `docs/SPECIFICATION.md`.
+/// 4 to 5 % (root mean square) of the series of runs in `docs/SPECIFICATION.md`.
 const USUAL: f64 = 0.04;
 /// How many degrees of freedom that knowledge is worth.
 const USUAL_FREEDOM: f64 = 4.0;
