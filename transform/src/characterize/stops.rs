@@ -42,6 +42,10 @@ fn on_one_line(ranks: &[&[i64]], watched: i64) -> Stops {
     let begins = || ranks.iter().map(|rank| rank[0] - offset(rank));
     let begin = begins().max().unwrap_or(0);
     let end = begins().min().map_or(begin, |least| least + watched);
+    if end <= begin {
+        // A rank began when another had ended: too much else goes on here for any watching.
+        return Stops { span_s: 0.0, ranks: Vec::new() };
+    }
     let seconds = |ns: i64| (ns / 1000) as f64 * 1e-6;
     let of_rank = |rank: &&[i64]| {
         let within = |stop: &[i64]| {
@@ -75,5 +79,8 @@ mod tests {
         near(1, &[[0.001, 0.001]]);
         near(2, &[[0.001, 0.001]]);
         assert!((stops.share() - 0.006 / 0.024).abs() < 1e-9);
+        let late = [120 * ms, 0, 0, 0, 0, 0, 0, 0];
+        let none = on_one_line(&[&one, &late], 10 * ms);
+        assert!(none.ranks.is_empty() && none.share() == 0.0);
     }
 }

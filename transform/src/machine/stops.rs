@@ -6,6 +6,9 @@ use std::fmt::Write;
 /// Times in seconds may be off by this much, as they are sums.
 const ROUNDING: f64 = 1e-9;
 
+/// The least share of the time that is left to compute.
+const LEAST_FREE: f64 = 1e-6;
+
 /// When ranks were stopped while they did nothing but look at the clock, all at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +23,7 @@ impl Stops {
     /// The share of the time for which ranks were stopped, in the mean.
     pub fn share(&self) -> f64 {
         let stopped: f64 = self.ranks.iter().flatten().map(|[_, length]| length).sum();
-        stopped / (self.span_s * self.ranks.len().max(1) as f64)
+        if stopped > 0.0 { stopped / (self.span_s * self.ranks.len() as f64) } else { 0.0 }
     }
 
     /// Whether stops can be so; else the key and what is wrong.
@@ -44,7 +47,7 @@ impl Stops {
                     return wrong(key, "ends after `span_s`");
                 }
             }
-            if stops.iter().map(|[_, length]| length).sum::<f64>() >= self.span_s {
+            if stops.iter().map(|[_, length]| length).sum::<f64>() >= (1.0 - LEAST_FREE) * self.span_s {
                 return wrong(format!("stops.ranks[{rank}]"), "leaves no time to compute");
             }
         }
