@@ -256,6 +256,17 @@ fn who_is_stopped_holds_up_those_who_wait() {
     assert!(outcome.notes.iter().any(|note| note.contains("stopped on the base")), "{:?}", outcome.notes);
 }
 
+/// A random run had one whose transfer began only when all waits had been given up, and met others that it had not met.
+#[test]
+fn a_long_send_to_oneself_waits_for_no_later_receive() {
+    let mut machine = machine(1e-6, 1e-6);
+    machine.links[0].eager_bytes = Some(100);
+    let rank = vec![send(0, 1000, MS, MS + 1000), recv(0, 1000, 2 * MS, 2 * MS + 1000)];
+    let (new, outcome) = transformed(std::slice::from_ref(&rank), &machine, &machine, &ratio(1.0)).expect("no circle");
+    assert_eq!(outcome.counted.given_up, 0);
+    assert_eq!(ms(&new[0]), ms(&rank));
+}
+
 #[test]
 fn what_a_machine_file_lacks_is_told() {
     let ranks = [vec![send(1, 8, MS, 2 * MS)], vec![recv(0, 8, MS, 2 * MS)]];

@@ -117,8 +117,10 @@ impl Walk<'_, '_> {
         let lane = &self.lanes[id as usize];
         let sent = (lane.call.enter.0 as f64, lane.enter2);
         let exit1 = lane.call.exit.0 as f64;
-        let meets =
-            |price: &crate::transform::tariff::Price| !sending.buffered && (price.rendezvous || sending.synchronous);
+        // A blocking send to oneself waits for no receive that is posted after it: the run would stand still.
+        let to_itself = channel.source == channel.destination && !sending.nonblocking;
+        let buffered = sending.buffered || to_itself;
+        let meets = |price: &crate::transform::tariff::Price| !buffered && (price.rendezvous || sending.synchronous);
         let rendezvous = (meets(&prices.base), meets(&prices.target));
         let over = if sending.combined {
             (exit1.min(sent.0 + prices.base.send), sent.1 + prices.target.send)
