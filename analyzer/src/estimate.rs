@@ -109,7 +109,7 @@ pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence
         samples.iter().map(|list| rank_estimate(analysis.phases.len(), list, pace)).collect();
     let slowest = (0..ranks.len()).max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total)).unwrap_or(0);
     let rank = ranks.get(slowest).cloned().unwrap_or_default();
-    let replayed = analysis.pieces.get(slowest).map_or(0.0, |pieces| replay(pieces, |at| known(slowest, at), &rank));
+    let replayed = samples.get(slowest).map_or(0.0, |own| replay(own, &rank));
     let sampling_s = (quantile(rank.freedom, confidence) * rank.variance.sqrt()).max(replayed);
     let coverage = if rank.base > 0.0 { rank.measured_base / rank.base } else { 0.0 };
     rank.conclude(slowest, analysis, sampling_s, coverage, confidence)
@@ -256,10 +256,17 @@ fn rest(list: &[Sample], pace: f64) -> (f64, f64, f64) {
         return (time, (FEW * time).powi(2), 3.0);
     }
     let (mean, base_seen) = (mean_of(&seen, |s| s.target.unwrap_or(0.0)), mean_of(&seen, Sample::profile));
-    let drift = if base_seen > 0.0 { reliability(list) * (base_unseen - base_seen) / base_seen } else { 0.0 };
     let (variance, freedom) = variance_of_mean(&seen, mean);
     // The occurrences to come scatter as those that were seen: their mean has an error of its own.
-    (count * mean * (1.0 + drift).max(0.0), count * count * variance * (1.0 + seen.len() as f64 / count), freedom)
+    let variance = count * count * variance * (1.0 + seen.len() as f64 / count);
+    (count * drifted(mean, reliability(list), base_seen, base_unseen), variance, freedom)
+}
+
+/// The mean of occurrences that were not measured, from that of those that were and the means of both on the base, whose
+/// difference is believed as far as it is reliable.
+pub(crate) fn drifted(mean: f64, reliability: f64, base_seen: f64, base_unseen: f64) -> f64 {
+    let drift = if base_seen > 0.0 { reliability * (base_unseen - base_seen) / base_seen } else { 0.0 };
+    mean * (1.0 + drift).max(0.0)
 }
 
 /// Target time over base time of what was measured: of phases that repeat, if there are any among them; none where that
@@ -326,11 +333,10 @@ fn variance_of_mean(seen: &[&Sample], mean: f64) -> (f64, f64) {
 }
 
 /// The error of the same plan replayed on the base runs, each predicted from the other, as an error on the target.
-pub(crate) fn replay(pieces: &[Piece], known: impl Fn(usize) -> Option<f64>, target: &RankEstimate) -> f64 {
-    if pieces.iter().any(|p| p.again.is_none()) {
+fn replay(own: &[(usize, Sample)], target: &RankEstimate) -> f64 {
+    if own.iter().any(|(_, s)| s.again.is_none()) {
         return 0.0;
     }
-    let own = samples(pieces, known);
     let error = |time: fn(&Sample) -> f64, base: fn(&Sample) -> f64| {
         let truth: f64 = own.iter().map(|(_, s)| time(s)).sum();
         let replayed = |(phase, s): &(usize, Sample)| {

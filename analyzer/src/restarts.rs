@@ -9,7 +9,7 @@
 //! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init and MPI_Finalize are timed in the launch of the
 //! restarts itself, the rest of them goes at the pace of what was measured.
 use crate::estimate::{
-    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, rank_estimate, ratio, reliability, samples, strata,
+    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, drifted, rank_estimate, ratio, reliability, samples, strata,
 };
 use crate::model::Analysis;
 use crate::noise::quantile;
@@ -181,8 +181,7 @@ fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
             }
             let (n, m) = (seen.len() as f64, unseen.len() as f64);
             let (here, there) = (sum(&seen, profile) / n, sum(&unseen, profile) / m);
-            let drift = if here > 0.0 { reliability(&own) * (there - here) / here } else { 0.0 };
-            total += m * measured / n * (1.0 + drift).max(0.0);
+            total += m * drifted(measured / n, reliability(&own), here, there);
         }
         if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
     };

@@ -5,9 +5,14 @@ use phasecast_prediction::{Machine, PhasePrediction, Prediction, Uncertainty};
 
 /// Where another single run lies, in the unit of the runs: the forecast's interval, widened by how runs differ.
 pub fn run_interval(forecast: &Forecast, confidence: f64) -> [f64; 2] {
-    let noise = Seen::default().run_to_run(confidence) * forecast.time;
+    let noise = noise(forecast, confidence);
     let [below, above] = forecast.interval.map(|bound| (bound - forecast.time).hypot(noise));
     [(forecast.time - below).max(0.0), forecast.time + above]
+}
+
+/// How runs differ, in the unit of the runs: there is one run for each number of processors, which says nothing of it.
+fn noise(forecast: &Forecast, confidence: f64) -> f64 {
+    Seen::default().run_to_run(confidence) * forecast.time
 }
 
 /// The prediction of forecast number `at`. Base and target are one machine: more processors of the same kind.
@@ -63,7 +68,7 @@ pub fn prediction(scaled: &Scaled, at: usize, machine: &Machine, confidence: f64
         uncertainty: Uncertainty {
             sampling_s: sampling * unit,
             unmeasured_s: reach * unit,
-            machine_s: Seen::default().run_to_run(confidence) * pet_s,
+            machine_s: noise(forecast, confidence) * unit,
         },
         base_run_s: runs.total(largest) * unit,
         phases: phases.collect(),

@@ -72,6 +72,11 @@ impl Command {
         mpi.send(words.map(u64::to_ne_bytes).as_flattened(), rank, TAG_COMMAND);
     }
 
+    /// Tells all ranks but 0 of the first `ranks`.
+    pub fn tell_all(&self, mpi: &Mpi, ranks: u32) {
+        (1..ranks).for_each(|rank| self.tell(mpi, rank));
+    }
+
     /// Hears of the next from rank 0.
     pub fn hear(mpi: &Mpi) -> Command {
         let mut words = [[0u8; 8]; 6];

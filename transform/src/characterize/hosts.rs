@@ -22,8 +22,11 @@ pub fn hosts(mpi: &Mpi) -> Vec<Host> {
     all.chunks_exact(320).map(|host| (text(&host[..256]), text(&host[256..]))).collect()
 }
 
-/// The logical processors of this node: not only those that the launcher has bound this rank to.
-pub fn processors() -> usize {
+/// The model of this node's processors and how many logical ones there are: not only those that the launcher has bound
+/// this rank to.
+pub fn processors() -> (String, u32) {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpuinfo.lines().filter(|line| line.starts_with("processor")).count()
+    let model = cpuinfo.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(": ")?.1));
+    let count = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
+    (model.unwrap_or("unknown").trim().to_owned(), count as u32)
 }

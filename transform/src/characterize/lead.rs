@@ -65,8 +65,7 @@ struct Lead<'a> {
 
 /// Measures everything. The others follow.
 pub fn lead(mpi: &Mpi, comms: &[Comm], data: &mut Data, folder: &Path, effort: &Effort) -> Result<Machine, String> {
-    let everyone = 1..mpi.world.size;
-    everyone.for_each(|rank| Command::new(What::Hosts).tell(mpi, rank));
+    Command::new(What::Hosts).tell_all(mpi, mpi.world.size);
     let hosts = hosts(mpi);
     let partner = |place, near: bool| {
         let rank = hosts.iter().skip(1).position(|host| (host.0 == hosts[0].0) == near)? as u32 + 1;
@@ -244,13 +243,13 @@ impl Lead<'_> {
     /// Watches for stops: for a moment, and longer where there are many. Ranks that share processors stop each other.
     fn watch(&mut self, hosts: &[Host]) {
         let most = hosts.iter().map(|host| hosts.iter().filter(|other| other.0 == host.0).count()).max();
-        if most.unwrap_or(1) > processors() {
+        if most.unwrap_or(1) > processors().1 as usize {
             return;
         }
         let watched = |time: Duration| {
             let (compute_ns, repetitions) = (time.as_nanos() as u64, stops::MOST as u64);
             let command = Command { compute_ns, repetitions, ..Command::new(What::Watch) };
-            (1..self.mpi.world.size).for_each(|rank| command.tell(self.mpi, rank));
+            command.tell_all(self.mpi, self.mpi.world.size);
             Some(stops::take_part(self.mpi, &command)).filter(|stops| stops.share() > STOPPED)
         };
         self.stops = watched(WATCHED[0]).and_then(|_| watched(WATCHED[1]));
@@ -261,7 +260,7 @@ impl Lead<'_> {
         // Stops are told apart: then a kernel's time is that of the processor.
         let compute_ns = u64::from(self.stops.is_some());
         let command = Command { which: which as u64, repetitions, compute_ns, ..Command::new(What::Kernel) };
-        (1..self.mpi.world.size).for_each(|rank| command.tell(self.mpi, rank));
+        command.tell_all(self.mpi, self.mpi.world.size);
         let times = kernels::take_part(self.mpi, &command);
         self.kernels[which].add(times, self.reading);
         self.progress.more(1);
@@ -285,7 +284,7 @@ impl Lead<'_> {
             }
             let (which_word, comm) = (index as u64, u64::from(ranks));
             let command = Command { bytes, repetitions, which: which_word, comm, ..Command::new(What::Collective) };
-            (1..ranks).for_each(|rank| command.tell(self.mpi, rank));
+            command.tell_all(self.mpi, ranks);
             let times = collectives::take_part(self.mpi, &command, self.comms, self.data, 0);
             if let Some([all, root, others]) = self.collectives.get_mut(&which).and_then(|of| of.get_mut(&bytes)) {
                 all.add(times.all, self.reading);
@@ -304,8 +303,7 @@ impl Lead<'_> {
                 names.push(name.clone());
             }
         }
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = cpuinfo.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(": ")?.1));
+        let (cpu, cores) = processors();
         let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let collectives = self.collectives.iter().map(|(&(which, ranks), points)| {
             let (_, name, rooted) = collectives::ALL[which];
@@ -321,13 +319,7 @@ impl Lead<'_> {
         Machine {
             format: FORMAT,
             created,
-            identity: Identity {
-                hosts: names,
-                cpu: model.unwrap_or("unknown").trim().to_owned(),
-                cores: processors() as u32,
-                mpi: self.mpi.version.clone(),
-                ranks: self.mpi.world.size,
-            },
+            identity: Identity { hosts: names, cpu, cores, mpi: self.mpi.version.clone(), ranks: self.mpi.world.size },
             life: None,
             links: self.links.iter().map(Seen::link).collect(),
             collectives: collectives.collect(),

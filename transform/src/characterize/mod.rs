@@ -84,9 +84,7 @@ pub fn run(folder: &Path, ranks: u32, effort: &Effort) -> Result<(), String> {
         let machine = lead::lead(&mpi, &comms, &mut data, folder, effort)?;
         let path = folder.join(RESULT);
         std::fs::write(&path, machine.text()).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        for rank in 1..ranks {
-            Command::new(What::Stop).tell(&mpi, rank);
-        }
+        Command::new(What::Stop).tell_all(&mpi, ranks);
     } else {
         follow(&mpi, &comms, &mut data);
     }
