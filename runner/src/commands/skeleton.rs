@@ -108,25 +108,14 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let abi = header.map(|header| header.abi.as_str()).filter(|abi| ["openmpi", "mpich"].contains(abi));
     let compiler = compiler(args.cc.as_deref(), args.launcher.as_deref(), abi);
     let here = this_machine(&mpi_of(&trace));
-    let mut left_out = skeleton.left_out.clone();
-    let host = trace.header(Rank(0)).map(|header| header.host.clone()).unwrap_or_default();
-    if host != here.host {
-        left_out.push(format!(
-            "the trace was recorded on {host}, and computation was calibrated on {}: if that is another kind of machine, its speed is taken for the base's",
-            here.host
-        ));
-    }
+    let left_out = left_out(&trace, &skeleton, &here);
     let computing = trace.is_of_computing();
-    if computing {
-        left_out.push(
-            "the trace holds what ranks compute and not how long they communicate, so the skeleton was not compared with the program".into(),
-        );
-    }
     let processes = (logical.ranks as usize).min(here.cores as usize);
     let mix = Mix { memory: args.mix, working_set: args.working_set };
     let rates = calibrate(&compiler, mix, processes, scratch.path())?;
     let program = std::iter::once(&logical.program).chain(&logical.args).cloned().collect::<Vec<_>>().join(" ");
     let source = skeleton.source(&program, logical.topology.as_deref(), &rates);
+    let host = host_of(&trace, Rank(0)).to_owned();
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
     if !args.no_run && !computing {
         match runs(&source, &compiler, args, &manifest, scratch.path()) {
@@ -155,6 +144,34 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
         }));
     }
     output::words(&words(&manifest, &recognition, &logical, &skeleton, &args.output))
+}
+
+fn host_of(trace: &Trace, rank: Rank) -> &str {
+    trace.header(rank).map_or("", |header| &header.host)
+}
+
+/// What the skeleton does not imitate, and what its calibration `here` assumes.
+fn left_out(trace: &Trace, skeleton: &Skeleton, here: &Machine) -> Vec<String> {
+    let mut left_out = skeleton.left_out.clone();
+    let host = host_of(trace, Rank(0));
+    if host != here.host {
+        left_out.push(format!(
+            "the trace was recorded on {host}, and computation was calibrated on {}: if that is another kind of machine, its speed is taken for the base's",
+            here.host
+        ));
+    }
+    let ranks_here = trace.ranks().filter(|rank| host_of(trace, *rank) == here.host).count();
+    if trace.is_of_computing() {
+        left_out.push(
+            "the trace holds what ranks compute and not how long they communicate, so the skeleton was not compared with the program".into(),
+        );
+    } else if ranks_here > here.cores as usize {
+        left_out.push(format!(
+            "{ranks_here} ranks shared the {} processors of {host}: time in which another rank had the processor counts as computation. A trace of what ranks compute (`phasecast trace --clock computing`) gives a better skeleton",
+            here.cores
+        ));
+    }
+    left_out
 }
 
 fn manifest(

@@ -5,7 +5,9 @@
 //! * A run of tests and probes that find nothing is waiting, with the gaps between them up to [`POLL_GAP_NS`]; it
 //!   belongs to the call that comes next.
 //! * Receives from any source and completions of any request come in the order of arrival, which differs from iteration
-//!   to iteration: where several come in a row, they are put in order.
+//!   to iteration: where several come in a row, they are put in [`order`].
+mod order;
+
 use super::acts::{Act, Message, Met, Sink, Sites};
 use super::requests::{Posted, Requests};
 use super::roles::{Completes, Role, Roles};
@@ -354,45 +356,6 @@ impl<S: Sink> Walk<'_, S> {
         } else {
             self.emit(Act::Wait(slots), took);
         }
-    }
-
-    /// An act whose place among its like means nothing.
-    fn in_row(&mut self, act: Act, took: u64) {
-        let like = |other: &Act| std::mem::discriminant(other) == std::mem::discriminant(&act);
-        if self.row.first().is_some_and(|(other, ..)| !like(other)) {
-            self.end_row();
-        }
-        let (compute, wait) = (std::mem::take(&mut self.compute), std::mem::take(&mut self.wait));
-        self.row.push((act, compute, took + wait));
-    }
-
-    fn end_row(&mut self) {
-        let mut row = std::mem::take(&mut self.row);
-        let mut order: Vec<usize> = (0..row.len()).collect();
-        order.sort_by_key(|&at| match &row[at].0 {
-            Act::Receive(got, ..) => (Some(*got), 0),
-            Act::Wait(slots) => (None, slots.first().copied().unwrap_or(0)),
-            _ => (None, 0),
-        });
-        for (place, &at) in order.iter().enumerate() {
-            let token = self.sink.step(row[place].1, row[place].2);
-            let act = std::mem::replace(&mut row[at].0, Act::End);
-            self.sink.settle(token, act);
-        }
-        row.clear();
-        self.row = row;
-    }
-
-    fn step(&mut self, took: u64) -> S::Token {
-        if !self.row.is_empty() {
-            self.end_row();
-        }
-        self.sink.step(std::mem::take(&mut self.compute), took + std::mem::take(&mut self.wait))
-    }
-
-    fn emit(&mut self, act: Act, took: u64) {
-        let token = self.step(took);
-        self.sink.settle(token, act);
     }
 
     /// The end of the run: what is still under way is waited for, or was nothing.
