@@ -1,7 +1,7 @@
 //! `phasecast skeleton`: from a trace to a short C program that behaves like the traced one.
 use crate::base::scratch_folder;
 use crate::cli;
-use crate::launch::catch_interrupts;
+use crate::launch::{boot_id, catch_interrupts};
 use crate::output::{self, clean, count, note, seconds};
 use crate::progress;
 use crate::signature::{mpi_of, this_machine};
@@ -108,16 +108,15 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let abi = header.map(|header| header.abi.as_str()).filter(|abi| ["openmpi", "mpich"].contains(abi));
     let compiler = compiler(args.cc.as_deref(), args.launcher.as_deref(), abi);
     let here = this_machine(&mpi_of(&trace));
-    let left_out = left_out(&trace, &skeleton, &here);
-    let computing = trace.is_of_computing();
+    let host = trace.header(Rank(0)).map(|header| header.host.clone()).unwrap_or_default();
+    let left_out = left_out(&trace, &skeleton, &host, &here);
     let processes = (logical.ranks as usize).min(here.cores as usize);
     let mix = Mix { memory: args.mix, working_set: args.working_set };
     let rates = calibrate(&compiler, mix, processes, scratch.path())?;
     let program = std::iter::once(&logical.program).chain(&logical.args).cloned().collect::<Vec<_>>().join(" ");
     let source = skeleton.source(&program, logical.topology.as_deref(), &rates);
-    let host = host_of(&trace, Rank(0)).to_owned();
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
-    if !args.no_run && !computing {
+    if !args.no_run && !trace.is_of_computing() {
         match runs(&source, &compiler, args, &manifest, scratch.path()) {
             Ok(runs) => manifest.runs = runs,
             Err(error) if crate::launch::interrupted() => return Err(error),
@@ -146,26 +145,25 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     output::words(&words(&manifest, &recognition, &logical, &skeleton, &args.output))
 }
 
-fn host_of(trace: &Trace, rank: Rank) -> &str {
-    trace.header(rank).map_or("", |header| &header.host)
-}
-
 /// What the skeleton does not imitate, and what its calibration `here` assumes.
-fn left_out(trace: &Trace, skeleton: &Skeleton, here: &Machine) -> Vec<String> {
+fn left_out(trace: &Trace, skeleton: &Skeleton, host: &str, here: &Machine) -> Vec<String> {
     let mut left_out = skeleton.left_out.clone();
-    let host = host_of(trace, Rank(0));
     if host != here.host {
         left_out.push(format!(
             "the trace was recorded on {host}, and computation was calibrated on {}: if that is another kind of machine, its speed is taken for the base's",
             here.host
         ));
     }
-    let ranks_here = trace.ranks().filter(|rank| host_of(trace, *rank) == here.host).count();
     if trace.is_of_computing() {
         left_out.push(
             "the trace holds what ranks compute and not how long they communicate, so the skeleton was not compared with the program".into(),
         );
-    } else if ranks_here > here.cores as usize {
+    }
+    // Not by the host's name: predicted traces have that of their target, where nothing has run.
+    let boot = boot_id();
+    let on_this = |rank: &Rank| trace.header(*rank).is_some_and(|header| header.boot_id == boot);
+    let ranks_here = trace.ranks().filter(on_this).count();
+    if ranks_here > here.cores as usize {
         left_out.push(format!(
             "{ranks_here} ranks shared the {} processors of {host}: time in which another rank had the processor counts as computation. A trace of what ranks compute (`phasecast trace --clock computing`) gives a better skeleton",
             here.cores

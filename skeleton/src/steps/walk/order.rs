@@ -1,6 +1,6 @@
 //! Acts on their way to the sink: one by one, or in a row of their like whose order means nothing.
-use super::super::acts::{Act, Sink};
 use super::Walk;
+use crate::steps::acts::{Act, Sink};
 
 impl<S: Sink> Walk<'_, S> {
     /// An act whose place among its like means nothing.

@@ -28,13 +28,13 @@ pub fn run(args: &[String]) -> Res<()> {
     for job in &jobs {
         let folder = tempfile::tempdir()?;
         let at = |name: &str| folder.path().join(name);
-        let traced = |name: &str, clock: &str| {
-            done(&mut launched(&launcher, &job.ranks, &job.openmpi, &job.args, Some((&at(name), clock))))
+        let traced = |name: &str, clock: &str, program: &str, args: &[String]| {
+            done(&mut launched(&launcher, &job.ranks, program, args, Some((&at(name), clock))))
         };
-        traced("program", "wall")?;
+        traced("program", "wall", &job.openmpi, &job.args)?;
         let imitated = if clock == "wall" { "program" } else { "computing" };
         if clock != "wall" {
-            traced(imitated, &clock)?;
+            traced(imitated, &clock, &job.openmpi, &job.args)?;
         }
         let mut command =
             phasecast(&["skeleton", "--ratio", &ratio, "--launcher", &launcher, "--cc", &compiler, "--json"]);
@@ -43,19 +43,16 @@ pub fn run(args: &[String]) -> Res<()> {
         let strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-o"];
         done(Command::new(&compiler).args(strict).arg(at("run")).arg(at("skeleton").join("skeleton.c")))?;
         let built = at("run").to_string_lossy().into_owned();
-        let (mut of_program, mut of_skeleton) = (vec![Shares::of(&at("program"))?], Vec::new());
-        for run in 0..runs {
-            for (program, args, seen) in
-                [(&built, &[][..], &mut of_skeleton), (&job.openmpi, &job.args[..], &mut of_program)]
-            {
-                // The first run of the program was before.
-                if seen.len() <= run {
-                    let trace = at(&format!("run-{run}"));
-                    done(&mut launched(&launcher, &job.ranks, program, args, Some((&trace, "wall"))))?;
-                    seen.push(Shares::of(&trace)?);
-                    std::fs::remove_dir_all(trace)?;
-                }
-            }
+        let again = |program: &str, args: &[String]| -> Res<Shares> {
+            traced("again", "wall", program, args)?;
+            let shares = Shares::of(&at("again"))?;
+            std::fs::remove_dir_all(at("again"))?;
+            Ok(shares)
+        };
+        let (mut of_program, mut of_skeleton) = (vec![Shares::of(&at("program"))?], vec![again(&built, &[])?]);
+        for _ in 1..runs {
+            of_program.push(again(&job.openmpi, &job.args)?);
+            of_skeleton.push(again(&built, &[])?);
         }
         let (program, skeleton) = (Shares::mean(&of_program), Shares::mean(&of_skeleton));
         let asked: f64 = ratio.parse()?;
