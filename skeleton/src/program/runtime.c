@@ -1,7 +1,32 @@
 //@ buffers
-/* Synthetic data. What is sent is only read, so that all sends share it; each request that receives has its own. */
-static char *outgoing;
-static char *incoming[SLOTS + 1];
+/* Synthetic data: each request has its own, then calls that block, then sends that nobody waits for. */
+static char *outgoing[SLOTS + 2], *incoming[SLOTS + 1];
+
+static char *buffer(unsigned long bytes)
+{
+    char *data = malloc(bytes);
+    if (!data) {
+        fprintf(stderr, "no memory for a buffer of %lu bytes\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return memset(data, 0, bytes);
+}
+
+//@ ready
+/* Data to send. A program has computed it just before, so that it lies in the sender's cache: its lines are written
+ * anew, as far as the last computation had time for it. The next computation is shorter by what that took. */
+static char *ready(int which, long bytes)
+{
+    char *data = outgoing[which];
+    long lines = bytes / 64, most = (long)(may_write_us * LINES_PER_US);
+    if (lines > most)
+        lines = most;
+    for (long i = 0; i < lines; i++)
+        data[64 * i] = 0;
+    may_write_us -= (double)lines / LINES_PER_US;
+    written_us += (double)lines / LINES_PER_US;
+    return data;
+}
 
 //@ requests
 static MPI_Request request[SLOTS];
@@ -14,10 +39,11 @@ static void wait_for(int first, int last)
 }
 
 //@ free_slot
-/* A slot that is still taken is waited for. */
-static MPI_Request *slot(int which)
+/* A slot that is still taken is waited for. What its next request sends is made ready. */
+static MPI_Request *slot(int which, long sent)
 {
     MPI_Wait(request + which, MPI_STATUS_IGNORE);
+    ready(which, sent);
     return request + which;
 }
 
@@ -25,7 +51,7 @@ static MPI_Request *slot(int which)
 /* A call without a partner: what it would move goes to oneself. */
 static void with_oneself(int bytes)
 {
-    MPI_Sendrecv(outgoing, bytes, MPI_BYTE, 0, 0, incoming[SLOTS], bytes, MPI_BYTE, 0, 0, MPI_COMM_SELF,
+    MPI_Sendrecv(outgoing[SLOTS], bytes, MPI_BYTE, 0, 0, incoming[SLOTS], bytes, MPI_BYTE, 0, 0, MPI_COMM_SELF,
                  MPI_STATUS_IGNORE);
 }
 
@@ -35,7 +61,7 @@ static void send_to(const int *direction, int tag, int bytes)
     if (ALONE(direction))
         with_oneself(bytes);
     else
-        MPI_Send(outgoing, bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD);
+        MPI_Send(ready(SLOTS, bytes), bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD);
 }
 
 //@ ssend_to
@@ -44,7 +70,7 @@ static void ssend_to(const int *direction, int tag, int bytes)
     if (ALONE(direction))
         with_oneself(bytes);
     else
-        MPI_Ssend(outgoing, bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD);
+        MPI_Ssend(ready(SLOTS, bytes), bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD);
 }
 
 //@ receive_from
@@ -59,27 +85,27 @@ static void receive_from(const int *direction, int tag, int bytes)
 //@ start_send
 static void start_send(int which, const int *direction, int tag, int bytes)
 {
-    MPI_Request *free_slot = slot(which);
+    MPI_Request *free_slot = slot(which, bytes);
     if (ALONE(direction))
         with_oneself(bytes);
     else
-        MPI_Isend(outgoing, bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, free_slot);
+        MPI_Isend(outgoing[which], bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, free_slot);
 }
 
 //@ start_ssend
 static void start_ssend(int which, const int *direction, int tag, int bytes)
 {
-    MPI_Request *free_slot = slot(which);
+    MPI_Request *free_slot = slot(which, bytes);
     if (ALONE(direction))
         with_oneself(bytes);
     else
-        MPI_Issend(outgoing, bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, free_slot);
+        MPI_Issend(outgoing[which], bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, free_slot);
 }
 
 //@ start_receive
 static void start_receive(int which, const int *direction, int tag, int bytes)
 {
-    MPI_Request *free_slot = slot(which);
+    MPI_Request *free_slot = slot(which, 0);
     if (ALONE(direction))
         with_oneself(bytes);
     else
@@ -93,12 +119,14 @@ static void exchange(const int *to, int send_tag, int sent, const int *from, int
         with_oneself(sent);
     if (ALONE(from))
         with_oneself(received);
-    MPI_Sendrecv(outgoing, sent, MPI_BYTE, ALONE(to) ? MPI_PROC_NULL : to[rank], send_tag, incoming[SLOTS], received,
-                 MPI_BYTE, ALONE(from) ? MPI_PROC_NULL : from[rank], receive_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(ready(SLOTS, sent), sent, MPI_BYTE, ALONE(to) ? MPI_PROC_NULL : to[rank], send_tag, incoming[SLOTS],
+                 received, MPI_BYTE, ALONE(from) ? MPI_PROC_NULL : from[rank], receive_tag, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
 }
 
 //@ detached
-/* Sends that may not wait for their receive: the program relied on buffers, or said so (MPI_Bsend). */
+/* Sends that may not wait for their receive: the program relied on buffers, or said so (MPI_Bsend). They share their
+ * data, which is written only while none of them is open. */
 static MPI_Request *detached;
 static int detached_open, detached_room;
 
@@ -116,6 +144,8 @@ static void send_detached(const int *direction, int tag, int bytes)
             detached[left++] = detached[i];
     }
     detached_open = left;
+    if (!detached_open)
+        ready(SLOTS + 1, bytes);
     if (detached_open == detached_room) {
         detached_room = 2 * detached_room + 16;
         detached = realloc(detached, sizeof *detached * (unsigned long)detached_room);
@@ -124,7 +154,7 @@ static void send_detached(const int *direction, int tag, int bytes)
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
     }
-    MPI_Isend(outgoing, bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, detached + detached_open++);
+    MPI_Isend(outgoing[SLOTS + 1], bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, detached + detached_open++);
 }
 
 //@ collective
@@ -186,7 +216,7 @@ static void barrier(struct group group)
 //@ start_barrier
 static void start_barrier(int which, struct group group)
 {
-    MPI_Ibarrier(group.comm, slot(which));
+    MPI_Ibarrier(group.comm, slot(which, 0));
 }
 
 //@ broadcast
@@ -198,120 +228,126 @@ static void broadcast(struct group group, int root, int bytes)
 //@ start_broadcast
 static void start_broadcast(int which, struct group group, int root, int bytes)
 {
-    MPI_Ibcast(incoming[which], bytes, MPI_BYTE, within(group, root), group.comm, slot(which));
+    MPI_Ibcast(incoming[which], bytes, MPI_BYTE, within(group, root), group.comm, slot(which, 0));
 }
 
 //@ reduce
 static void reduce(struct group group, int root, int bytes)
 {
-    MPI_Reduce(outgoing, incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), within(group, root),
-               group.comm);
+    MPI_Reduce(ready(SLOTS, bytes), incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), within(group,
+               root), group.comm);
 }
 
 //@ start_reduce
 static void start_reduce(int which, struct group group, int root, int bytes)
 {
-    MPI_Ireduce(outgoing, incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), within(group, root),
-                group.comm, slot(which));
+    MPI_Ireduce(outgoing[which], incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), within(group, root),
+                group.comm, slot(which, bytes));
 }
 
 //@ allreduce
 static void allreduce(struct group group, int bytes)
 {
-    MPI_Allreduce(outgoing, incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), group.comm);
+    MPI_Allreduce(ready(SLOTS, bytes), incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), group.comm);
 }
 
 //@ start_allreduce
 static void start_allreduce(int which, struct group group, int bytes)
 {
-    MPI_Iallreduce(outgoing, incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm, slot(which));
+    MPI_Iallreduce(outgoing[which], incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm,
+                   slot(which, bytes));
 }
 
 //@ scan
 static void scan(struct group group, int bytes)
 {
-    MPI_Scan(outgoing, incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), group.comm);
+    MPI_Scan(ready(SLOTS, bytes), incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), group.comm);
 }
 
 //@ start_scan
 static void start_scan(int which, struct group group, int bytes)
 {
-    MPI_Iscan(outgoing, incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm, slot(which));
+    MPI_Iscan(outgoing[which], incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm, slot(which,
+              bytes));
 }
 
 //@ exscan
 static void exscan(struct group group, int bytes)
 {
-    MPI_Exscan(outgoing, incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), group.comm);
+    MPI_Exscan(ready(SLOTS, bytes), incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), group.comm);
 }
 
 //@ start_exscan
 static void start_exscan(int which, struct group group, int bytes)
 {
-    MPI_Iexscan(outgoing, incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm, slot(which));
+    MPI_Iexscan(outgoing[which], incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm,
+                slot(which, bytes));
 }
 
 //@ gather
 static void gather(struct group group, int root, int bytes)
 {
-    MPI_Gather(outgoing, bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE, within(group, root), group.comm);
+    MPI_Gather(ready(SLOTS, bytes), bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE, within(group, root), group.comm);
 }
 
 //@ start_gather
 static void start_gather(int which, struct group group, int root, int bytes)
 {
-    MPI_Igather(outgoing, bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, within(group, root), group.comm,
-                slot(which));
+    MPI_Igather(outgoing[which], bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, within(group, root), group.comm,
+                slot(which, bytes));
 }
 
 //@ scatter
 static void scatter(struct group group, int root, int bytes)
 {
-    MPI_Scatter(outgoing, bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE, within(group, root), group.comm);
+    MPI_Scatter(ready(SLOTS, (long)bytes * group.size), bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE,
+                within(group, root), group.comm);
 }
 
 //@ start_scatter
 static void start_scatter(int which, struct group group, int root, int bytes)
 {
-    MPI_Iscatter(outgoing, bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, within(group, root), group.comm,
-                 slot(which));
+    MPI_Iscatter(outgoing[which], bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, within(group, root), group.comm,
+                 slot(which, (long)bytes * group.size));
 }
 
 //@ allgather
 static void allgather(struct group group, int bytes)
 {
-    MPI_Allgather(outgoing, bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE, group.comm);
+    MPI_Allgather(ready(SLOTS, bytes), bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE, group.comm);
 }
 
 //@ start_allgather
 static void start_allgather(int which, struct group group, int bytes)
 {
-    MPI_Iallgather(outgoing, bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, group.comm, slot(which));
+    MPI_Iallgather(outgoing[which], bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, group.comm, slot(which, bytes));
 }
 
 //@ alltoall
 static void alltoall(struct group group, int bytes)
 {
-    MPI_Alltoall(outgoing, bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE, group.comm);
+    MPI_Alltoall(ready(SLOTS, (long)bytes * group.size), bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE, group.comm);
 }
 
 //@ start_alltoall
 static void start_alltoall(int which, struct group group, int bytes)
 {
-    MPI_Ialltoall(outgoing, bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, group.comm, slot(which));
+    MPI_Ialltoall(outgoing[which], bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, group.comm, slot(which,
+                  (long)bytes * group.size));
 }
 
 //@ reduce_scatter
 static void reduce_scatter(struct group group, int bytes)
 {
-    MPI_Reduce_scatter_block(outgoing, incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), group.comm);
+    MPI_Reduce_scatter_block(ready(SLOTS, (long)bytes * group.size), incoming[SLOTS], count_of(bytes), type_of(bytes),
+                             op_of(bytes), group.comm);
 }
 
 //@ start_reduce_scatter
 static void start_reduce_scatter(int which, struct group group, int bytes)
 {
-    MPI_Ireduce_scatter_block(outgoing, incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm,
-                              slot(which));
+    MPI_Ireduce_scatter_block(outgoing[which], incoming[which], count_of(bytes), type_of(bytes), op_of(bytes),
+                              group.comm, slot(which, (long)bytes * group.size));
 }
 
 //@ spread

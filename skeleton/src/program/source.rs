@@ -62,7 +62,8 @@ struct Writer<'a> {
     groups: Vec<(String, usize, BTreeSet<u32>)>,
     names: Vec<String>,
     group_names: Vec<String>,
-    outgoing: u64,
+    /// Room of the buffers: of slots, of calls that block, and of sends that nobody waits for.
+    outgoing: Vec<u64>,
     incoming: Vec<u64>,
     parts: Vec<Part>,
     spreads: usize,
@@ -76,6 +77,7 @@ pub fn write(plan: &Plan, outcome: &Outcome, head: &Head<'_>, rates: &Rates) -> 
         let most = room.entry(receive).or_default();
         *most = (*most).max(plan.steps[send].bytes);
     }
+    let slots = usize::from(plan.slots.max(1));
     let mut writer = Writer {
         plan,
         times: plan.executions(),
@@ -85,8 +87,8 @@ pub fn write(plan: &Plan, outcome: &Outcome, head: &Head<'_>, rates: &Rates) -> 
         groups: Vec::new(),
         names: names(plan.directions.iter().map(|d| d.name.as_str()), "DIRECTION"),
         group_names: names(plan.groups.iter().map(|g| g.name.as_str()), "GROUP"),
-        outgoing: 8,
-        incoming: vec![8; usize::from(plan.slots) + 1],
+        outgoing: vec![8; slots + 2],
+        incoming: vec![8; slots + 1],
         parts: vec![Part { name: "outside loops".into(), class: None, full: 1, count: 1, base_ns: 0.0 }],
         spreads: 0,
         out: String::new(),

@@ -27,16 +27,16 @@ impl Writer<'_> {
                     (Some(_), ..) => "start_send",
                 };
                 let call_slot = slot.filter(|_| call.starts_with("start"));
-                self.outgoing = self.outgoing.max(of.bytes);
-                self.blocking_room(of.bytes);
+                let at = if call == "send_detached" { self.slots() + 1 } else { self.place(call_slot) };
+                self.make_room(at, of.bytes, 0);
+                self.room_of_oneself(of.bytes);
                 self.message(call, call_slot, &to, end.tag, of.bytes, indent);
             }
             Operation::Receive { end, slot, .. } => {
                 let from = self.direction(id, Side::In, end);
                 let bytes = self.room.get(&id).copied().unwrap_or(end.bytes);
-                self.room_for(*slot, bytes);
-                self.blocking_room(bytes);
-                self.outgoing = self.outgoing.max(bytes);
+                self.make_room(self.place(*slot), 0, bytes);
+                self.room_of_oneself(bytes);
                 let call = if slot.is_some() { "start_receive" } else { "receive_from" };
                 self.message(call, *slot, &from, end.tag, bytes, indent);
             }
@@ -94,8 +94,7 @@ impl Writer<'_> {
         let of = &self.plan.steps[id];
         let received = receive.map_or(0, |end| self.room.get(&id).copied().unwrap_or(end.bytes));
         let sent = send.map_or(0, |_| of.bytes);
-        self.outgoing = self.outgoing.max(sent).max(received);
-        self.blocking_room(received.max(sent));
+        self.room_of_oneself(sent.max(received));
         self.used.extend(["exchange", "buffers"]);
         if send.is_none() || receive.is_none() {
             self.used.insert("none");
@@ -108,6 +107,7 @@ impl Writer<'_> {
             && let Some(end) = send
         {
             // Its send may not wait: apart from the receive.
+            self.make_room(self.slots() + 1, sent, 0);
             self.message("send_detached", None, &to, end.tag, sent, indent);
             if receive.is_some() {
                 self.message("receive_from", None, &from, receive_tag, received, indent);
@@ -124,8 +124,7 @@ impl Writer<'_> {
         let members = sizes.max().unwrap_or(1).max(1) as u64;
         let bytes = if kind.gathers() { of.bytes.min(MOST_BYTES / members) } else { of.bytes };
         let all = if kind.gathers() { bytes * members } else { bytes };
-        self.outgoing = self.outgoing.max(all);
-        self.room_for(slot, all);
+        self.make_room(self.place(slot), all, all);
         self.used.extend(["buffers", "collective"]);
         let name = kind.function();
         let started = starting(name);
@@ -168,13 +167,26 @@ impl Writer<'_> {
         variant(&mut self.directions, usize::from(end.direction), alone, &self.names)
     }
 
-    fn room_for(&mut self, slot: Option<u16>, bytes: u64) {
-        let at = slot.map_or(usize::from(self.plan.slots), usize::from);
-        self.incoming[at] = self.incoming[at].max(bytes);
+    /// As many slots as the source has: one where the program needs none.
+    pub(super) fn slots(&self) -> usize {
+        self.incoming.len() - 1
     }
 
-    fn blocking_room(&mut self, bytes: u64) {
-        self.room_for(None, bytes);
+    /// The place of a call's buffers.
+    fn place(&self, slot: Option<u16>) -> usize {
+        slot.map_or(self.slots(), usize::from)
+    }
+
+    fn make_room(&mut self, at: usize, sent: u64, received: u64) {
+        self.outgoing[at] = self.outgoing[at].max(sent);
+        if let Some(room) = self.incoming.get_mut(at) {
+            *room = (*room).max(received);
+        }
+    }
+
+    /// What a call without a partner moves goes to oneself, by a call that blocks.
+    fn room_of_oneself(&mut self, bytes: u64) {
+        self.make_room(self.slots(), bytes, bytes);
     }
 }
 

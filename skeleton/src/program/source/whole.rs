@@ -21,7 +21,7 @@ impl Writer<'_> {
         );
         out.push_str("#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n");
         let _ = writeln!(out, "#define RANKS {}", plan.ranks);
-        let _ = writeln!(out, "#define SLOTS {}", plan.slots.max(1));
+        let _ = writeln!(out, "#define SLOTS {}", self.slots());
         let _ = writeln!(out, "#define PARTS {}", self.parts.len());
         out.push_str(&rates.defines());
         out.push_str("\nstatic int rank;\n\n");
@@ -39,6 +39,9 @@ impl Writer<'_> {
             used.insert("oneself");
         }
         used.extend(["parts", "report"]);
+        if sections().any(|(name, text)| used.contains(name) && text.contains("ready(")) {
+            used.insert("ready");
+        }
         if !self.groups.is_empty() {
             used.insert("part_of");
         }
@@ -109,21 +112,16 @@ impl Writer<'_> {
 
     fn main(&self, out: &mut String, used: &BTreeSet<&'static str>) {
         let plan = self.plan;
-        let slots = usize::from(plan.slots.max(1));
         out.push_str(
             "\nint main(int argc, char **argv)\n{\n    int ranks;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n    compute(1000.0); /* the processor wakes up */\n",
         );
         if used.contains("buffers") {
-            let mut incoming = self.incoming.clone();
-            incoming.resize(slots + 1, 8);
-            // The last one is that of calls that block.
-            incoming.swap(usize::from(plan.slots), slots);
-            let list: Vec<String> = incoming.iter().map(|bytes| bytes.max(&8).to_string()).collect();
-            let _ = writeln!(out, "    static const unsigned long room[SLOTS + 1] = {{{}}};", list.join(", "));
-            let outgoing = self.outgoing;
-            let _ = write!(
-                out,
-                "    outgoing = calloc({outgoing}, 1);\n    for (int i = 0; i <= SLOTS; i++) {{\n        incoming[i] = malloc(room[i]);\n        if (!incoming[i] || !outgoing) {{\n            fprintf(stderr, \"no memory for buffers\\n\");\n            MPI_Abort(MPI_COMM_WORLD, 1);\n        }}\n        memset(incoming[i], 0, room[i]);\n    }}\n    memset(outgoing, 0, {outgoing});\n"
+            let rooms = [("sent[SLOTS + 2]", &self.outgoing), ("received[SLOTS + 1]", &self.incoming)];
+            for (name, rooms) in rooms {
+                table(out, &format!("    static const unsigned long {name}"), rooms.iter().map(u64::to_string));
+            }
+            out.push_str(
+                "    for (int i = 0; i < SLOTS + 2; i++) {\n        outgoing[i] = buffer(sent[i]);\n        if (i <= SLOTS)\n            incoming[i] = buffer(received[i]);\n    }\n",
             );
         }
         if used.contains("requests") {
