@@ -149,6 +149,7 @@ pub struct Status {
 
 impl Status {
     /// Reads a status of an interface from its bytes; `None` if they are too few.
+    #[inline]
     pub fn read(abi: Abi, raw: &[u8]) -> Option<Status> {
         let layout = abi.layout();
         let at = |offset: usize| Some(i32::from_ne_bytes(raw.get(offset..offset + 4)?.try_into().ok()?));

@@ -1,9 +1,10 @@
 //! Wait*, Test*: requests of the program in terms of the library's, and those that were done at a
 //! cut.
-use crate::calls::{MOST, call as invoke};
+use crate::calls::{WORDS, call as invoke};
 use crate::forward::arguments;
 use crate::requests::{Stage, What};
-use crate::session::{Call, Session, session};
+use crate::session::{Access, Call, Session, session};
+use crate::shape::Shape;
 use crate::words::{Scratch, read_handle, read_status, write_handle, write_status};
 use phasecast_abi::{Abi, Class, Domain, Kind, Procedure, Status, Which};
 
@@ -44,8 +45,12 @@ impl Places {
 pub unsafe fn complete(call: &mut Call) -> usize {
     let mut s = session();
     let shape = s.shape(call.index);
-    let args = arguments(call, shape.lanes.len());
+    let args: [usize; WORDS] = arguments(call, shape.lanes.len());
     let Some(places) = shape.completion.filter(|_| shape.function != 0) else { return 1 };
+    if places.which == Which::One && s.requests.done == 0 {
+        // SAFETY: the caller's.
+        return unsafe { complete_one(args, s, shape, places) };
+    }
     let count = places.count.map_or(1, |at| (args[at] as i32).max(0) as usize);
     let (upper, lower) = (s.values.upper, s.values.lower);
     let (above, under) = (upper.layout().handle_bytes, lower.layout().handle_bytes);
@@ -103,6 +108,32 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     result
 }
 
+/// Completes a request by itself that the library knows: nothing was done at a cut.
+///
+/// # Safety
+/// `args` are those of the procedure.
+unsafe fn complete_one(args: [usize; WORDS], s: Access, shape: &'static Shape, places: Places) -> usize {
+    let above = s.values.upper.layout().handle_bytes;
+    // SAFETY: the caller's: a request stands there.
+    let handle = unsafe { read_handle(args[places.requests], above) };
+    let number = s.objects.decode(Kind::Request, handle);
+    let object = number.and_then(|number| s.objects.get(Kind::Request, number));
+    let mut request = object.map_or(s.library.request_null, |object| object.lower);
+    let mut status = [0u64; 4];
+    let size = s.values.lower.layout().status.size;
+    drop(s);
+    let (handles, statuses) = (&raw mut request as usize, &raw mut status as usize);
+    let mut below = args;
+    below[places.requests] = handles;
+    below[places.status] = statuses;
+    // SAFETY: the caller's; no interface has a longer status or handle.
+    let result = unsafe { invoke(shape.function, &below[..6]) };
+    let numbers = &[number.unwrap_or(u32::MAX)];
+    let mut out = Outcome { args, places, above, numbers, handles };
+    // SAFETY: the library has filled in what it says.
+    unsafe { out.after(&mut session(), result, statuses, size) }
+}
+
 impl Session {
     /// Whether a request was done at a cut.
     pub fn is_done(&self, number: u32) -> bool {
@@ -111,7 +142,7 @@ impl Session {
 }
 
 struct Outcome<'a> {
-    args: [usize; MOST],
+    args: [usize; WORDS],
     places: Places,
     above: usize,
     numbers: &'a [u32],
@@ -161,14 +192,16 @@ impl Outcome<'_> {
                 }
                 return 0;
             }
+            let received = matches!(what, What::Recv | What::Exchange) && counts;
             let status: Status = match stage {
                 Stage::Done(saved) => saved.into(),
+                _ if at.is_none() && !received => Status::default(),
                 _ => below.map_or_else(Status::default, |below| read_status(lower, below)),
             };
             if let Some(at) = at {
                 write_status(upper, at, &status);
             }
-            if matches!(what, What::Recv | What::Exchange) && counts && !status.cancelled {
+            if received && !status.cancelled {
                 if !counted {
                     s.received(comm, status.source);
                 } else if status.source >= 0 {

@@ -1,6 +1,6 @@
 //! Passing a call on: arguments down, the library's procedure, results up.
 use crate::calls::{MOST, WORDS, call as invoke};
-use crate::session::{Call, Session, session};
+use crate::session::{Access, Call, Session, session};
 use crate::shape::{Lane, Shape};
 use crate::words::Scratch;
 
@@ -10,7 +10,7 @@ pub fn arguments<const N: usize>(call: &Call, count: usize) -> [usize; N] {
     let mut args = [0; N];
     // SAFETY: the frame of the call.
     args[..6].copy_from_slice(unsafe { (*call.frame).registers() });
-    for (i, arg) in args.iter_mut().enumerate().take(count).skip(6) {
+    for (i, arg) in (6..count).zip(&mut args[6..]) {
         *arg = call.arg(i);
     }
     args
@@ -51,8 +51,28 @@ pub unsafe fn calculate(call: &mut Call) -> usize {
 /// # Safety
 /// As for [`forward`].
 pub unsafe fn direct(call: &mut Call) -> usize {
-    let mut s = session();
+    let s = session();
     let shape = s.shape(call.index);
+    // SAFETY: the caller's.
+    unsafe { words(call, s, shape, None) }
+}
+
+/// Passes a call on that is [`Shape::posted`], and has the library's request, argument `at`, written to a place of ours.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub unsafe fn posted(call: &mut Call, s: Access, shape: &'static Shape, at: usize, request: &mut usize) -> usize {
+    // SAFETY: the caller's.
+    unsafe { words(call, s, shape, Some((at, &raw mut *request as usize))) }
+}
+
+/// Passes a call on whose arguments are few words, one of them perhaps another than the program's.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+unsafe fn words(call: &mut Call, mut s: Access, shape: &'static Shape, other: Option<(usize, usize)>) -> usize {
     let count = shape.lanes.len();
     let mut words = arguments::<WORDS>(call, count);
     for (&at, lane) in shape.down.iter().zip(&shape.down_lanes) {
@@ -61,6 +81,9 @@ pub unsafe fn direct(call: &mut Call) -> usize {
             Lane::Handle(kind) => s.down_handle(kind, *word),
             lane => s.down_word(lane, *word),
         };
+    }
+    if let Some((at, word)) = other {
+        words[at & 7] = word;
     }
     drop(s);
     // SAFETY: the caller's; the procedure has at most so many arguments.

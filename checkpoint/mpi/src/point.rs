@@ -2,10 +2,10 @@
 use crate::calls::MOST;
 use crate::forward::arguments;
 use crate::objects::slot;
-use crate::requests::{Request, SavedStatus, Stage, What};
+use crate::requests::{Needs, Request, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
-use crate::words::{handle_bytes, read_handle, read_status};
+use crate::words::{handle_bytes, read_handle, read_status, write_handle};
 use crate::{drain, hand_out};
 use phasecast_abi::{Class, Kind, Passing, Procedure, Status, Timing};
 
@@ -46,6 +46,11 @@ impl Places {
             status: p.param_index(Kind::Status),
             request: p.param_index(Kind::Request),
         }
+    }
+
+    /// Whether it posts a send or a receive, once.
+    pub fn posts(&self) -> bool {
+        self.request.is_some() && !self.persistent && matches!(self.what, What::Send | What::Recv)
     }
 }
 
@@ -192,10 +197,25 @@ fn rank_up(abi: phasecast_abi::Abi, rank: i32) -> i32 {
 /// A call of the gate.
 pub unsafe fn post(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = &s.shapes[call.index];
-    let mut args = arguments(call, shape.lanes.len());
-    let places = shape.point;
+    let shape = s.shape(call.index);
+    let places = &shape.point;
     let Some(at) = places.request else { return 1 };
+    if shape.posted && s.drained.is_empty() && s.recorded.is_empty() {
+        let mut request = 0;
+        // SAFETY: the caller's.
+        let result = unsafe { crate::forward::posted(call, s, shape, at, &mut request) };
+        if result as i32 == 0 {
+            let mut s = session();
+            let (handle, new) = s.up_handle(Kind::Request, request);
+            // SAFETY: the caller's: the program's variable.
+            unsafe { write_handle(call.arg(at), handle_bytes(s.values.upper, Kind::Request), handle) };
+            if let Some(number) = new {
+                s.posted(number, call.index, shape, arguments(call, shape.lanes.len()));
+            }
+        }
+        return result;
+    }
+    let mut args = arguments(call, shape.lanes.len());
     if let Some(source) = places.source.filter(|_| !places.persistent) {
         args[source] = s.recorded_source(args[places.comm], args[source]);
     }
@@ -223,36 +243,12 @@ pub unsafe fn post(call: &mut Call) -> usize {
 /// # Safety
 /// `args` are those of the procedure, which returned `result`.
 pub unsafe fn note_request(index: usize, shape: &'static Shape, args: &[usize; MOST], result: usize) {
-    let places = shape.point;
-    let (what, persistent) = (places.what, places.persistent);
-    let Some(at) = places.request.filter(|_| result as i32 == 0) else { return };
+    let Some(at) = shape.point.request.filter(|_| result as i32 == 0) else { return };
     let mut s = session();
-    let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
-    let from_somebody = places.source.is_some_and(|source| !s.proc_null(args[source]));
     // SAFETY: the program's variable, which holds the new handle.
     let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Request)) };
-    let Some(number) = s.objects.decode(Kind::Request, handle) else { return };
-    let needs = s.request_needs(shape, args);
-    s.requests.put(
-        number,
-        Request {
-            what,
-            persistent,
-            stage: if persistent { Stage::Inactive } else { Stage::Active },
-            index: index as u16,
-            args: *args,
-            comm,
-            counts: from_somebody,
-            counted: false,
-            needs,
-        },
-    );
-    if !persistent {
-        if let Some(dest) = places.dest {
-            s.sent(comm, args[dest]);
-        } else if what == What::Collective || what == What::NewComm {
-            s.event();
-        }
+    if let Some(number) = s.objects.decode(Kind::Request, handle) {
+        s.posted(number, index, shape, *args);
     }
 }
 
@@ -268,8 +264,30 @@ fn kind_of(class: Class) -> (What, Timing) {
 }
 
 impl Session {
+    /// A call with these arguments of the program has made a request.
+    #[inline(always)]
+    fn posted(&mut self, number: u32, index: usize, shape: &'static Shape, args: [usize; MOST]) {
+        let places = &shape.point;
+        let (what, persistent) = (places.what, places.persistent);
+        let comm = args[places.comm] & self.values.upper.layout().handle_mask as usize;
+        let counts = places.source.is_some_and(|source| !self.proc_null(args[source]));
+        let needs = self.request_needs(shape, &args);
+        let dest = places.dest.map(|dest| args[dest]);
+        let stage = if persistent { Stage::Inactive } else { Stage::Active };
+        let (index, counted) = (index as u16, false);
+        self.requests.put(number, Request { what, persistent, stage, index, args, comm, counts, counted, needs });
+        if persistent {
+            return;
+        }
+        if let Some(dest) = dest {
+            self.sent(comm, dest);
+        } else if what == What::Collective || what == What::NewComm {
+            self.event();
+        }
+    }
+
     /// The datatype and communicator that a request needs until it is complete.
-    pub fn request_needs(&mut self, shape: &Shape, args: &[usize; MOST]) -> [Option<(u8, u32)>; 2] {
+    pub fn request_needs(&mut self, shape: &Shape, args: &[usize; MOST]) -> Needs {
         let mut needs = [None, None];
         let places = shape.point.needs.iter().zip([Kind::Datatype, Kind::Communicator]);
         for (need, (at, kind)) in needs.iter_mut().zip(places) {
@@ -286,10 +304,8 @@ impl Session {
 
     /// A request is complete and gone.
     pub fn finish_request(&mut self, number: u32) {
-        if let Some(request) = self.requests.take(number) {
-            for (kind, index) in request.needs.into_iter().flatten() {
-                self.unused(crate::objects::KINDS[usize::from(kind)], index);
-            }
+        for (kind, index) in self.requests.remove(number).into_iter().flatten().flatten() {
+            self.unused(crate::objects::KINDS[usize::from(kind)], index);
         }
         self.objects.release(Kind::Request, number);
     }

@@ -78,9 +78,12 @@ pub struct Request {
     pub counts: bool,
     /// The message is in the counts of traffic already.
     pub counted: bool,
-    /// Objects that it needs, by slot of the kind and number.
-    pub needs: [Option<(u8, u32)>; 2],
+    /// Objects that it needs.
+    pub needs: Needs,
 }
+
+/// The datatype and the communicator that a request needs until it is complete, by slot of the kind and number.
+pub type Needs = [Option<(u8, u32)>; 2];
 
 /// A matched message that the program holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,13 +139,14 @@ impl Requests {
         self.done = self.done + usize::from(is) - usize::from(was);
     }
 
-    /// Removes a request.
-    pub fn take(&mut self, number: u32) -> Option<Request> {
-        let request = self.list.get_mut(number as usize)?.take()?;
-        if matches!(request.stage, Stage::Done(_)) {
-            self.done -= 1;
-        }
-        Some(request)
+    /// Removes a request; yields the objects that it needed.
+    pub fn remove(&mut self, number: u32) -> Option<Needs> {
+        let place = self.list.get_mut(number as usize)?;
+        let request = place.as_ref()?;
+        let (needs, done) = (request.needs, matches!(request.stage, Stage::Done(_)));
+        *place = None;
+        self.done -= usize::from(done);
+        Some(needs)
     }
 
     /// Translates the indices of procedures.

@@ -69,6 +69,8 @@ pub struct Shape {
     pub direct: bool,
     /// The same, if the program passes `MPI_STATUS_IGNORE`.
     pub direct_without_status: bool,
+    /// The same, if it posts a send or receive: but for the request.
+    pub posted: bool,
     /// What the procedure changes of an object, if that lasts.
     pub change: Option<changes::Change>,
     /// Where it puts or gets, if it does.
@@ -111,18 +113,21 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             Lane::Handle(kind) => *kind != Kind::Keyval,
             _ => false,
         };
-        let direct_without_status = function != 0
+        let short = function != 0
             && lanes.len() <= WORDS
-            && lanes.iter().all(word)
             && change.is_none()
             && target.is_none()
             && procedure.returns == Return::ErrorCode;
+        let direct_without_status = short && lanes.iter().all(word);
+        let request = Lane::HandleAt(Kind::Request, Direction::Out);
+        let posted = short && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);
         let direct = direct_without_status && up.is_empty();
         Shape {
             procedure,
             function,
             direct,
             direct_without_status,
+            posted,
             lanes,
             point,
             completion,

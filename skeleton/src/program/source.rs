@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-const RUNTIME: &str = include_str!("runtime.c");
+const RUNTIME: [&str; 3] =
+    [include_str!("runtime/messages.c"), include_str!("runtime/collectives.c"), include_str!("runtime/time.c")];
 /// The computation of skeletons: the calibration is compiled from the same text.
 pub const KERNEL: &str = include_str!("kernel.c");
 
@@ -273,7 +274,7 @@ impl Writer<'_> {
 }
 
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
-    RUNTIME.split("//@ ").skip(1).filter_map(|section| section.split_once('\n'))
+    RUNTIME.iter().flat_map(|file| file.split("//@ ").skip(1)).filter_map(|section| section.split_once('\n'))
 }
 
 fn has_parts(plan: &Plan, blocks: &[Block]) -> bool {

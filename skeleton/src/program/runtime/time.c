@@ -1,0 +1,91 @@
+/* Time in skeletons: computation that spreads, parts, and the report at the end, by sections as in messages.c. */
+//@ spread
+/* Computation that takes now longer, now shorter: eight times, one after the other. All ranks take the same at the same
+ * turn, as what makes a block longer mostly is where the program stands. */
+static void compute_spread(const double us[8], int *turn)
+{
+    compute(us[*turn % 8]);
+    *turn = (*turn + 1) % 8;
+}
+
+//@ parts
+/* Time by parts of the program: as it passes, and times what it stands for. */
+static double passed[PARTS], stands_for[PARTS];
+static double since, weight_now = 1.0;
+static int part_now;
+
+/* From now on, time is that of this part, and each second stands for so many of the program. */
+static void part(int next, double weight)
+{
+    double now = MPI_Wtime();
+    passed[part_now] += now - since;
+    stands_for[part_now] += (now - since) * weight_now;
+    since = now;
+    part_now = next;
+    weight_now = weight;
+}
+
+//@ report
+/* One line of JSON by rank 0: to the file that is named, else to standard output. */
+static int report(const char *path)
+{
+    static double all[RANKS][2 * PARTS];
+    double mine[2 * PARTS];
+    for (int i = 0; i < PARTS; i++) {
+        mine[2 * i] = passed[i];
+        mine[2 * i + 1] = stands_for[i];
+    }
+    MPI_Gather(mine, 2 * PARTS, MPI_DOUBLE, all, 2 * PARTS, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (rank != 0)
+        return 0;
+    FILE *out = path ? fopen(path, "w") : stdout;
+    if (!out) {
+        perror(path);
+        return 1;
+    }
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(mpi, &length);
+    for (char *c = mpi; *c; c++) {
+        if (*c == '\n')
+            *c = '\0';
+        else if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+            *c = ' ';
+        if (!*c)
+            break;
+    }
+    double run = 0.0, whole = -1.0;
+    int slowest = 0;
+    for (int r = 0; r < RANKS; r++) {
+        double time = 0.0, sum = 0.0;
+        for (int i = 0; i < PARTS; i++) {
+            time += all[r][2 * i];
+            sum += all[r][2 * i + 1];
+        }
+        run = time > run ? time : run;
+        if (sum > whole) {
+            whole = sum;
+            slowest = r;
+        }
+    }
+    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"run_s\":%.9f,\"stands_for_s\":%.9f,\"slowest\":%d,", mpi,
+            RANKS, run, whole, slowest);
+    fprintf(out, "\"parts\":[");
+    for (int i = 0; i < PARTS; i++) {
+        double low = -1.0, high = 0.0, sum = 0.0, stands = all[slowest][2 * i + 1];
+        int taking_part = 0;
+        for (int r = 0; r < RANKS; r++) {
+            double time = all[r][2 * i];
+            if (time <= 0.0)
+                continue;
+            low = low < 0.0 || time < low ? time : low;
+            high = time > high ? time : high;
+            sum += time;
+            taking_part++;
+        }
+        fprintf(out, "%s{\"part\":%d,\"ranks\":%d,\"min_s\":%.9f,\"mean_s\":%.9f,\"max_s\":%.9f,\"stands_for_s\":%.9f}",
+                i ? "," : "", i, taking_part, low < 0.0 ? 0.0 : low, taking_part ? sum / taking_part : 0.0, high, stands);
+    }
+    fprintf(out, "]}\n");
+    return (out == stdout ? fflush(out) : fclose(out)) != 0;
+}
