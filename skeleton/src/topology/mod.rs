@@ -22,6 +22,7 @@
 pub mod directions;
 pub mod graph;
 pub mod isomorphism;
+mod layers;
 pub mod made;
 pub mod matrix;
 pub mod mesh;
