@@ -4,7 +4,7 @@ use crate::shared::{Competitor, Job, done, launched, phasecast};
 use phasecast_tests::bench::{mean, variation};
 use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 struct Target {
     name: &'static str,
@@ -61,56 +61,25 @@ pub fn run(args: &[String]) -> Res<()> {
     let mut table =
         String::from("program  target    base s    AET s    v %    PET s  error %  |error| %  SET s  inside\n");
     for job in &jobs {
-        let program = |mpich: bool| -> Res<&String> {
-            if mpich { job.mpich.as_ref().ok_or("a job without its MPICH build".into()) } else { Ok(&job.openmpi) }
-        };
         let folder = tempfile::tempdir()?;
-        let trace = folder.path().join("base");
-        done(&mut launched(base, &job.ranks, program(reverse)?, &job.args, Some((&trace, "wall"))))?;
+        let trace = traced(job, base, job.built(reverse)?, folder.path())?;
         let skeleton = folder.path().join("skeleton");
         let mut command = phasecast(&["skeleton", "--ratio", &ratio, "--launcher", base]);
         println!("{}", done(command.arg(&trace).arg("-o").arg(&skeleton).current_dir(folder.path()))?.0);
-        for (at, target) in targets.iter().enumerate() {
-            let (mut aet, mut pet, mut set, mut inside, mut base_s) = (Vec::new(), Vec::new(), Vec::new(), 0, 0.0);
-            for _ in 0..runs {
-                let _competitor = if target.busy { Some(Competitor::on(0)?) } else { None };
-                let mut command = launched(&target.launcher, &job.ranks, program(target.mpich)?, &job.args, None);
-                aet.push(done(&mut command)?.1);
-                let mut command = phasecast(&["predict", "--json", "--launcher", &target.launcher, "--cc"]);
-                command
-                    .arg(if target.mpich { "mpicc.mpich" } else { "mpicc.openmpi" })
-                    .arg("--skeleton")
-                    .arg(&skeleton);
-                let prediction: Value = serde_json::from_str(&done(command.current_dir(folder.path()))?.0)?;
-                let number = |key: &str| prediction[key].as_f64().unwrap_or(f64::NAN);
-                pet.push(number("pet_s"));
-                set.push(number("set_s"));
-                base_s = number("base_run_s");
-                let last = *aet.last().unwrap_or(&f64::NAN);
-                let bound = |n: usize| prediction["run_interval_s"][n].as_f64().unwrap_or(f64::NAN);
-                inside += usize::from(bound(0) <= last && last <= bound(1));
+        // All targets in turn, so that each sees the same hour of the machine.
+        let mut series: Vec<Series> = targets.iter().map(|_| Series::default()).collect();
+        for _ in 0..runs {
+            for (target, series) in targets.iter().zip(&mut series) {
+                series.measure(job, target, &skeleton)?;
             }
-            // Against the mean of the true times: a single run of a busy machine says little.
-            let truth = mean(&aet);
-            let off: Vec<f64> = pet.iter().map(|pet| pet / truth - 1.0).collect();
-            let absolute = mean(&off.iter().map(|e| e.abs()).collect::<Vec<_>>());
-            errors[at].push(absolute);
-            table.push_str(&format!(
-                "{:8} {:8} {:7.3} {:8.3} {:6.2} {:8.3} {:+8.2} {:10.2} {:6.2} {:4}/{}\n",
-                job.name,
-                target.name,
-                base_s,
-                truth,
-                100.0 * variation(&aet),
-                mean(&pet),
-                100.0 * mean(&off),
-                100.0 * absolute,
-                mean(&set),
-                inside,
-                runs
-            ));
-            print!("{}", table.lines().last().unwrap_or_default());
-            println!();
+        }
+        for ((target, series), errors) in targets.iter().zip(&series).zip(&mut errors) {
+            let (row, error) = series.row(job, target);
+            println!("{row}");
+            table.push_str(&row);
+            table.push('\n');
+            errors.push(error);
+            let Series { aet, pet, set, .. } = series;
             list.push(json!({ "program": job.name, "target": target.name, "aet_s": aet, "pet_s": pet, "set_s": set }));
         }
     }
@@ -124,4 +93,69 @@ pub fn run(args: &[String]) -> Res<()> {
         std::fs::write(path, serde_json::to_string_pretty(&list)?)?;
     }
     Ok(())
+}
+
+/// Traces a program three times; the trace whose run took the middle time.
+fn traced(job: &Job, launcher: &str, program: &str, folder: &Path) -> Res<PathBuf> {
+    let mut traces = Vec::new();
+    for at in 0..3 {
+        let trace = folder.join(format!("base-{at}"));
+        let (_, time_s) = done(&mut launched(launcher, &job.ranks, program, &job.args, Some((&trace, "wall"))))?;
+        traces.push((time_s, trace));
+    }
+    traces.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(traces.swap_remove(1).1)
+}
+
+/// Runs of a program on a target, and predictions between them.
+#[derive(Default)]
+struct Series {
+    aet: Vec<f64>,
+    pet: Vec<f64>,
+    set: Vec<f64>,
+    /// Predictions whose interval holds the run before them.
+    inside: usize,
+    base_s: f64,
+}
+
+impl Series {
+    /// One more run and prediction.
+    fn measure(&mut self, job: &Job, target: &Target, skeleton: &Path) -> Res<()> {
+        let _competitor = if target.busy { Some(Competitor::on(0)?) } else { None };
+        let program = job.built(target.mpich)?;
+        let aet = done(&mut launched(&target.launcher, &job.ranks, program, &job.args, None))?.1;
+        let compiler = if target.mpich { "mpicc.mpich" } else { "mpicc.openmpi" };
+        let mut command = phasecast(&["predict", "--json", "--launcher", &target.launcher, "--cc", compiler]);
+        let prediction: Value = serde_json::from_str(&done(command.arg("--skeleton").arg(skeleton))?.0)?;
+        let number = |key: &str| prediction[key].as_f64().unwrap_or(f64::NAN);
+        let bound = |n: usize| prediction["run_interval_s"][n].as_f64().unwrap_or(f64::NAN);
+        self.aet.push(aet);
+        self.pet.push(number("pet_s"));
+        self.set.push(number("set_s"));
+        self.base_s = number("base_run_s");
+        self.inside += usize::from(bound(0) <= aet && aet <= bound(1));
+        Ok(())
+    }
+
+    /// Its row of the table, and the mean of the errors' amounts. They are against the mean of the true times: a single
+    /// run of a busy machine says little.
+    fn row(&self, job: &Job, target: &Target) -> (String, f64) {
+        let truth = mean(&self.aet);
+        let off: Vec<f64> = self.pet.iter().map(|pet| pet / truth - 1.0).collect();
+        let absolute = mean(&off.iter().map(|e| e.abs()).collect::<Vec<_>>());
+        let row = format!(
+            "{:8} {:8} {:7.3} {truth:8.3} {:6.2} {:8.3} {:+8.2} {:10.2} {:6.2} {:4}/{}",
+            job.name,
+            target.name,
+            self.base_s,
+            100.0 * variation(&self.aet),
+            mean(&self.pet),
+            100.0 * mean(&off),
+            100.0 * absolute,
+            mean(&self.set),
+            self.inside,
+            self.aet.len()
+        );
+        (row, absolute)
+    }
 }

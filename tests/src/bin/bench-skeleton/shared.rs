@@ -24,6 +24,12 @@ impl Job {
         let mpich = rest.first().filter(|path| !path.is_empty()).map(|path| (*path).to_owned());
         Ok(Job { name: (*name).into(), ranks: (*ranks).into(), openmpi: (*openmpi).into(), mpich, args })
     }
+
+    /// The program built with one of the two.
+    pub fn built(&self, mpich: bool) -> Res<&str> {
+        let built = if mpich { self.mpich.as_deref() } else { Some(self.openmpi.as_str()) };
+        built.ok_or_else(|| format!("{} has no build with MPICH: name one", self.name).into())
+    }
 }
 
 /// The environment of launchers.
