@@ -1,5 +1,6 @@
 //! Attributes at a cut: asked for then, and set again at a restart. The program's copy functions ran when a communicator
-//! was duplicated, so they must not run again when it is made again.
+//! was duplicated, so they must not run again when it is made again. A datatype that the program has freed lives as long
+//! as others are made of it, and its attributes with it: their delete functions run later.
 use crate::calls::lower;
 use crate::forward::forward;
 use crate::session::{Call, Session, session};
@@ -24,9 +25,9 @@ pub struct Attribute {
 const KINDS: [(Kind, &str); 3] = [(Kind::Communicator, "Comm"), (Kind::Datatype, "Type"), (Kind::Window, "Win")];
 
 impl Session {
-    /// All attributes that the program has set.
+    /// All attributes that the program has set, those of datatypes that it has freed first.
     pub fn attributes(&mut self) -> Vec<Attribute> {
-        let mut found = Vec::new();
+        let mut found = self.lingering.clone();
         let library = self.library;
         for (kind, word) in KINDS {
             let keys = self.keys_of(word);
@@ -82,7 +83,55 @@ impl Session {
                 _ => lower!(library, MPI_Win_set_attr(object, key, value)),
             };
         }
+        let freed = |a: &&Attribute| self.references(a) == 0;
+        self.lingering = attributes.iter().filter(freed).cloned().collect();
     }
+
+    /// Handles that the program has of an attribute's object.
+    fn references(&self, attribute: &Attribute) -> u32 {
+        let kind = crate::objects::KINDS[usize::from(attribute.kind)];
+        let number = self.decode(kind, attribute.object as usize);
+        // One that is not ours is predefined.
+        number.map_or(1, |number| self.objects.get(kind, number).map_or(0, |object| object.references))
+    }
+
+    /// The library deletes an attribute of one of its objects.
+    pub fn attribute_deleted(&mut self, kind: Kind, lower: usize, value: usize) {
+        let slot = crate::objects::slot(kind) as u8;
+        let all = std::mem::take(&mut self.lingering);
+        let is_it = |a: &Attribute| (a.kind, a.value) == (slot, value);
+        let gone = all.iter().position(|a| is_it(a) && self.down_handle(kind, a.object as usize) == lower);
+        self.lingering = all;
+        if let Some(gone) = gone {
+            self.lingering.remove(gone);
+        }
+    }
+}
+
+/// Frees a datatype, whose attributes may outlive it.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn free_type(call: &mut Call) -> usize {
+    let mut s = session();
+    // SAFETY: the caller's: the datatype.
+    let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, Kind::Datatype)) };
+    let Some(number) = s.decode(Kind::Datatype, handle) else {
+        drop(s);
+        // SAFETY: the caller's.
+        return unsafe { forward(call) };
+    };
+    let slot = crate::objects::slot(Kind::Datatype) as u8;
+    let of_it = |a: &Attribute| a.kind == slot && a.object == handle as u64;
+    s.lingering = s.attributes().into_iter().filter(|a| of_it(a) || s.references(a) == 0).collect();
+    drop(s);
+    // SAFETY: the caller's.
+    let result = unsafe { forward(call) };
+    let mut s = session();
+    if s.objects.get(Kind::Datatype, number).is_none_or(|object| object.references > 0 || object.users == 0) {
+        s.lingering.retain(|a| !of_it(a));
+    }
+    result
 }
 
 /// Frees an attribute key. Attributes that are set with it stay, but nobody can ask for them any more: a cut cannot lie
@@ -111,7 +160,7 @@ impl Session {
             let kind = crate::objects::KINDS[usize::from(slot)];
             let object = object as usize;
             match self.decode(kind, object) {
-                Some(number) => self.objects.get(kind, number).is_some_and(|o| o.references > 0),
+                Some(number) => self.objects.get(kind, number).is_some_and(|o| o.references > 0 || o.users > 0),
                 None => true,
             }
         });

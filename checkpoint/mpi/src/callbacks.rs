@@ -229,7 +229,11 @@ unsafe extern "C" fn delete_entry(object: usize, key: usize, value: usize, which
     // SAFETY: as for `copy_entry`.
     unsafe {
         let keyval = &*(which as *const Keyval);
-        if keyval.delete <= HAND_ON || QUIET.load(Relaxed) {
+        if QUIET.load(Relaxed) {
+            return 0;
+        }
+        session().attribute_deleted(keyval.kind, object, value);
+        if keyval.delete <= HAND_ON {
             return 0;
         }
         let (object, key) = {

@@ -114,6 +114,25 @@ impl Session {
     }
 }
 
+/// Whether a procedure begins or ends a split collective of a file.
+pub fn splits(name: &str) -> bool {
+    let plain = name.strip_suffix("_c").unwrap_or(name);
+    name.starts_with("MPI_File_") && (plain.ends_with("_begin") || plain.ends_with("_end"))
+}
+
+impl Session {
+    /// A split collective of a file has begun or ended.
+    pub fn file_splits(&mut self, file: usize, begun: bool) {
+        self.split.retain(|&other| other != file);
+        self.split.extend(begun.then_some(file));
+    }
+
+    /// Why a cut cannot lie here: what a split collective has begun, only the same library can end.
+    pub fn file_obstacle(&self) -> Option<String> {
+        (!self.split.is_empty()).then(|| "a split collective of a file is not ended".into())
+    }
+}
+
 fn made(record: &Record) -> Option<u32> {
     let (_, kind, number) = record.made?;
     (crate::objects::KINDS[usize::from(kind)] == Kind::File).then_some(number)

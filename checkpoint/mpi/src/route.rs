@@ -3,8 +3,8 @@
 use crate::session::{Call, session};
 use crate::shape::Shape;
 use crate::{
-    allocated, attributes, callbacks, completion, convert, errors, forward, life, matched, memory, point, shared,
-    start, windows,
+    allocated, attributes, callbacks, completion, convert, errors, files, forward, life, matched, memory, point,
+    shared, start, windows,
 };
 use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 
@@ -36,11 +36,15 @@ pub fn route(shape: &Shape) -> Route {
         "MPI_Comm_free_keyval" | "MPI_Type_free_keyval" | "MPI_Win_free_keyval" | "MPI_Keyval_free" => {
             return attributes::free_key;
         }
+        "MPI_Type_free" => return attributes::free_type,
         "MPI_Grequest_start" => return callbacks::generalized,
         "MPI_Request_get_status" => return start::get_status,
         "MPI_Status_c2f" | "MPI_Status_f2c" | "MPI_Status_c2f08" | "MPI_Status_f082c" | "MPI_Status_f2f08"
         | "MPI_Status_f082f" => return convert::status,
         _ => {}
+    }
+    if files::splits(name) {
+        return split;
     }
     if name.ends_with("_call_errhandler") {
         return errors::ask;
@@ -86,6 +90,20 @@ unsafe fn event(call: &mut Call) -> usize {
     let result = unsafe { forward::passed_on(call) };
     if result as i32 == 0 {
         session().event();
+    }
+    result
+}
+
+/// A split collective of a file begins or ends.
+///
+/// # Safety
+/// A call of the gate.
+unsafe fn split(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    let result = unsafe { event(call) };
+    if result as i32 == 0 {
+        let name = crate::calls::name(call.index);
+        session().file_splits(call.arg(0), name.contains("_begin"));
     }
     result
 }

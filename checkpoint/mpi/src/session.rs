@@ -77,6 +77,10 @@ pub struct Session {
     pub trouble: Option<String>,
     /// Objects with attributes whose key was freed: slot of the kind, the program's handle.
     pub keyless: Vec<(u8, u64)>,
+    /// Attributes of datatypes that the program has freed, and that are still needed.
+    pub lingering: Vec<crate::attributes::Attribute>,
+    /// Files with a split collective that is not ended.
+    pub split: Vec<usize>,
     /// Error classes and codes of the program's own.
     pub errors: crate::errors::Own,
     /// One-sided communication that is under way.
@@ -212,6 +216,8 @@ impl Session {
             unsaveable: Vec::new(),
             trouble: None,
             keyless: Vec::new(),
+            lingering: Vec::new(),
+            split: Vec::new(),
             errors: crate::errors::Own::default(),
             one_sided: crate::windows::OneSided::default(),
             scratch: None,
