@@ -27,7 +27,9 @@ const KINDS: [(Kind, &str); 3] = [(Kind::Communicator, "Comm"), (Kind::Datatype,
 impl Session {
     /// All attributes that the program has set, those of datatypes that it has freed first.
     pub fn attributes(&mut self) -> Vec<Attribute> {
-        let mut found = self.lingering.clone();
+        let mut found = std::mem::take(&mut self.lingering);
+        found.retain(|attribute| self.lingers(attribute));
+        self.lingering = found.clone();
         let library = self.library;
         for (kind, word) in KINDS {
             let keys = self.keys_of(word);
@@ -83,16 +85,14 @@ impl Session {
                 _ => lower!(library, MPI_Win_set_attr(object, key, value)),
             };
         }
-        let freed = |a: &&Attribute| self.references(a) == 0;
-        self.lingering = attributes.iter().filter(freed).cloned().collect();
+        self.lingering = attributes.iter().filter(|attribute| self.lingers(attribute)).cloned().collect();
     }
 
-    /// Handles that the program has of an attribute's object.
-    fn references(&self, attribute: &Attribute) -> u32 {
+    /// Whether an attribute's object is one that the program has freed and that is still needed.
+    fn lingers(&self, attribute: &Attribute) -> bool {
         let kind = crate::objects::KINDS[usize::from(attribute.kind)];
-        let number = self.decode(kind, attribute.object as usize);
-        // One that is not ours is predefined.
-        number.map_or(1, |number| self.objects.get(kind, number).map_or(0, |object| object.references))
+        let object = self.decode(kind, attribute.object as usize).and_then(|number| self.objects.get(kind, number));
+        object.is_some_and(|object| object.references == 0 && object.users > 0)
     }
 
     /// The library deletes an attribute of one of its objects.
@@ -116,22 +116,16 @@ pub unsafe fn free_type(call: &mut Call) -> usize {
     let mut s = session();
     // SAFETY: the caller's: the datatype.
     let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, Kind::Datatype)) };
-    let Some(number) = s.decode(Kind::Datatype, handle) else {
-        drop(s);
-        // SAFETY: the caller's.
-        return unsafe { forward(call) };
-    };
-    let slot = crate::objects::slot(Kind::Datatype) as u8;
-    let of_it = |a: &Attribute| a.kind == slot && a.object == handle as u64;
-    s.lingering = s.attributes().into_iter().filter(|a| of_it(a) || s.references(a) == 0).collect();
+    if !s.objects.in_use(Kind::Keyval).is_empty() {
+        let slot = crate::objects::slot(Kind::Datatype) as u8;
+        let mut of_it = s.attributes();
+        of_it.retain(|a| (a.kind, a.object) == (slot, handle as u64) && !s.lingers(a));
+        // Which of them outlive it is looked at where they are asked for.
+        s.lingering.extend(of_it);
+    }
     drop(s);
     // SAFETY: the caller's.
-    let result = unsafe { forward(call) };
-    let mut s = session();
-    if s.objects.get(Kind::Datatype, number).is_none_or(|object| object.references > 0 || object.users == 0) {
-        s.lingering.retain(|a| !of_it(a));
-    }
-    result
+    unsafe { forward(call) }
 }
 
 /// Frees an attribute key. Attributes that are set with it stay, but nobody can ask for them any more: a cut cannot lie

@@ -146,7 +146,10 @@ impl State {
         drop(s);
         // SAFETY: the requests' arguments are the program's, whose memory is in place.
         unsafe { requests()? };
+        // The program's delete functions have run, or run when what keeps the dead alive is freed.
+        QUIET.store(true, Relaxed);
         session().free_the_dead();
+        QUIET.store(false, Relaxed);
         Ok(())
     }
 }
