@@ -3,6 +3,7 @@
 //! as others are made of it, and its attributes with it: their delete functions run later.
 use crate::calls::lower;
 use crate::forward::forward;
+use crate::objects::Object;
 use crate::session::{Call, Session, session};
 use crate::words::{handle_bytes, read_handle};
 use phasecast_abi::Kind;
@@ -88,21 +89,24 @@ impl Session {
         self.lingering = attributes.iter().filter(|attribute| self.lingers(attribute)).cloned().collect();
     }
 
+    /// The object that an attribute is set on, if it is one of ours.
+    fn object_of(&self, attribute: &Attribute) -> Option<&Object> {
+        let kind = crate::objects::KINDS[usize::from(attribute.kind)];
+        self.decode(kind, attribute.object as usize).and_then(|number| self.objects.get(kind, number))
+    }
+
     /// Whether an attribute's object is one that the program has freed and that is still needed.
     fn lingers(&self, attribute: &Attribute) -> bool {
-        let kind = crate::objects::KINDS[usize::from(attribute.kind)];
-        let object = self.decode(kind, attribute.object as usize).and_then(|number| self.objects.get(kind, number));
-        object.is_some_and(|object| object.references == 0 && object.users > 0)
+        self.object_of(attribute).is_some_and(|object| object.references == 0 && object.users > 0)
     }
 
     /// The library deletes an attribute of one of its objects.
     pub fn attribute_deleted(&mut self, kind: Kind, lower: usize, value: usize) {
         let slot = crate::objects::slot(kind) as u8;
-        let all = std::mem::take(&mut self.lingering);
-        let is_it = |a: &Attribute| (a.kind, a.value) == (slot, value);
-        let gone = all.iter().position(|a| is_it(a) && self.down_handle(kind, a.object as usize) == lower);
-        self.lingering = all;
-        if let Some(gone) = gone {
+        let is_it = |a: &Attribute| {
+            (a.kind, a.value) == (slot, value) && self.object_of(a).is_some_and(|object| object.lower == lower)
+        };
+        if let Some(gone) = self.lingering.iter().position(is_it) {
             self.lingering.remove(gone);
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn next_frame(content: &[u8], at: usize) -> Result<(Frame, Result<Vec
     Ok((frame, frame.open(stored.to_vec())))
 }
 
-pub(super) fn add(pieces: &mut Vec<Piece>, name: &str, at: usize, frame: &Frame, ok: bool) {
+fn add(pieces: &mut Vec<Piece>, name: &str, at: usize, frame: &Frame, ok: bool) {
     let (stored, raw) = (u64::from(frame.stored_len), u64::from(frame.raw_len));
     let items = u64::from(frame.items);
     match pieces.last_mut().filter(|last| last.name == name && last.ok == ok) {

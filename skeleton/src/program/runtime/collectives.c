@@ -76,8 +76,8 @@ static void start_broadcast(int which, struct group group, int root, int bytes)
 //@ reduce
 static void reduce(struct group group, int root, int bytes)
 {
-    MPI_Reduce(ready(SLOTS, bytes), incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes), within(group,
-               root), group.comm);
+    MPI_Reduce(ready(SLOTS, bytes), incoming[SLOTS], count_of(bytes), type_of(bytes), op_of(bytes),
+               within(group, root), group.comm);
 }
 
 //@ start_reduce
@@ -109,8 +109,8 @@ static void scan(struct group group, int bytes)
 //@ start_scan
 static void start_scan(int which, struct group group, int bytes)
 {
-    MPI_Iscan(outgoing[which], incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm, slot(which,
-              bytes));
+    MPI_Iscan(outgoing[which], incoming[which], count_of(bytes), type_of(bytes), op_of(bytes), group.comm,
+              slot(which, bytes));
 }
 
 //@ exscan
