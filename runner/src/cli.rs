@@ -1,6 +1,7 @@
 //! The command line, defined once: usage, help, man pages and completions all come from here.
 use crate::commands;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::builder::StyledStr;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use phasecast_analyzer::{ClockKind, Method};
 
 /// Appended to every long help: the exit codes.
@@ -44,6 +45,31 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// The command line, for parsing, manual pages and completions. In texts of help clap takes `{n}` for the end of a line,
+/// but for a launcher it stands for the number of ranks: a style without effect, which clap leaves out where nothing has
+/// styles, keeps the two apart.
+pub fn command() -> clap::Command {
+    fn kept(text: &StyledStr) -> StyledStr {
+        text.ansi().to_string().replace("{n}", "{\u{1b}[0mn}").into()
+    }
+    fn of(mut command: clap::Command) -> clap::Command {
+        if let Some(text) = command.get_after_long_help().map(kept) {
+            command = command.after_long_help(text);
+        }
+        let command = command.mut_args(|mut arg| {
+            if let Some(text) = arg.get_help().map(kept) {
+                arg = arg.help(text);
+            }
+            if let Some(text) = arg.get_long_help().map(kept) {
+                arg = arg.long_help(text);
+            }
+            arg
+        });
+        command.mut_subcommands(of)
+    }
+    of(Cli::command())
+}
+
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -76,7 +102,7 @@ pub enum Command {
   phasecast sign --live -n 4 -o cg.phc -- ./cg 1000"))]
     Sign(commands::sign::SignArgs),
     #[command(after_long_help = examples!("  phasecast predict cg.phc
-  phasecast predict cg.phc --launcher 'mpirun.mpich -n {n}' --budget 60s --precision 0.01 -o here.json
+  phasecast predict cg.phc --launcher 'mpirun.mpich -n {n}' --budget 60s -o here.json
   phasecast predict cg.phc --live --share 0.2 --json -- ./cg-built-here 1000
   phasecast predict --skeleton cg.skeleton --launcher 'mpirun.mpich -n {n}'"))]
     Predict(commands::predict::PredictArgs),

@@ -14,14 +14,15 @@ mod signature;
 mod skeleton;
 mod trace_launch;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     if let Some(code) = restart::host::run_if_asked() {
         return code;
     }
-    let cli = cli::Cli::parse();
+    let given = cli::command().get_matches();
+    let cli = cli::Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),

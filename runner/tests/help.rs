@@ -61,6 +61,11 @@ fn every_subcommand_has_help_with_examples_and_exit_codes() {
         for part in ["Usage:", "Example", "Exit codes:"] {
             assert!(help.contains(part), "`{command} --help` has no {part}:\n{help}");
         }
+        for line in help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| !line.is_empty()) {
+            assert!(line.starts_with("  "), "`{command} --help` breaks an example before {line:?}");
+        }
+        let launcher = help.contains("--launcher <");
+        assert_eq!(launcher, help.contains("`{n}`"), "`{command} --help` on the launcher's ranks:\n{help}");
         assert!(well(&[&["help"], &words[..]].concat()).out.contains("Usage:"));
         assert!(!help.lines().next().unwrap_or_default().is_empty(), "{command} does not say what it does");
     }
@@ -89,6 +94,8 @@ fn manual_pages_are_pages() {
     well(&["man", text(&inner)]);
     let page = fs::read_to_string(inner.join("phasecast-stat.1")).expect("the page of stat");
     assert!(page.contains(".TH") && page.contains("summary"), "{page}");
+    let page = fs::read_to_string(inner.join("phasecast-predict.1")).expect("the page of predict");
+    assert!(page.contains("`{n}`") && page.contains("mpirun.mpich \\-n {n}"), "{page}");
 }
 
 #[test]

@@ -1,16 +1,13 @@
-//! Half of a processor's time for each rank of a program, by cgroup quotas (versions 1 and 2 of cgroups).
+//! Half of the processors' time for a program, by cgroup quotas (versions 1 and 2 of cgroups).
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread::available_parallelism;
 use std::{fs, process};
 
-/// The period in microseconds: the shortest whose half the kernel allows as a quota.
-const PERIOD: u32 = 2000;
-
-/// A script that gives each process that is started through it a cgroup of its own, with half of a processor's time. In a
-/// common group one rank would take the whole quota in a slice, and the ranks would run in turns.
+/// A script that gives each process that is started through it, and what that starts, a cgroup with half of the time.
 pub struct Halves {
     name: String,
     root: PathBuf,
@@ -19,20 +16,37 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// The script.
+    /// Half of all processors' time for what is started, a whole launch: as containers and batch systems limit jobs, with
+    /// their period of 100 ms. All ranks run and stand still at about the same times.
     ///
     /// # Errors
     /// If there can be none here.
-    pub fn new() -> io::Result<Halves> {
-        let name = format!("phasecast-{}", process::id());
+    pub fn of_job() -> io::Result<Halves> {
+        let processors = u32::try_from(available_parallelism()?.get()).unwrap_or(1);
+        Halves::new("job", 100_000, processors * 50_000)
+    }
+
+    /// Half of one processor's time for what is started, a single rank, in a period of 2 ms: the shortest whose half the
+    /// kernel allows as a quota. Ranks stand still at times of their own. (In a common group with so short a period one rank
+    /// would take the whole quota in a slice, and the ranks would run in turns.)
+    ///
+    /// # Errors
+    /// If there can be none here.
+    pub fn of_rank() -> io::Result<Halves> {
+        Halves::new("rank", 2000, 1000)
+    }
+
+    /// Groups with a period and a quota in microseconds.
+    fn new(kind: &str, period: u32, quota: u32) -> io::Result<Halves> {
+        let name = format!("phasecast-{kind}-{}", process::id());
         let one = PathBuf::from("/sys/fs/cgroup/cpu");
         let first = one.join("cpu.cfs_quota_us").exists();
         let root = if first { one } else { PathBuf::from("/sys/fs/cgroup") };
-        let (group, quota) = (format!("{}/{name}-$$", root.display()), PERIOD / 2);
+        let group = format!("{}/{name}-$$", root.display());
         let limit = if first {
-            format!("echo {PERIOD} > {group}/cpu.cfs_period_us && echo {quota} > {group}/cpu.cfs_quota_us")
+            format!("echo {period} > {group}/cpu.cfs_period_us && echo {quota} > {group}/cpu.cfs_quota_us")
         } else {
-            format!("echo '{quota} {PERIOD}' > {group}/cpu.max")
+            format!("echo '{quota} {period}' > {group}/cpu.max")
         };
         let scratch = tempfile::tempdir()?;
         let script = scratch.path().join("half");
@@ -48,7 +62,7 @@ impl Halves {
         Err(io::Error::other(String::from_utf8_lossy(&tried.stderr).trim().to_owned()))
     }
 
-    /// What a launcher starts for each rank: it runs the command after it in a group of its own.
+    /// The script: it runs the command after it in a group of its own.
     pub fn script(&self) -> String {
         self.script.display().to_string()
     }

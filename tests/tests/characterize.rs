@@ -116,7 +116,7 @@ fn two_hosts_have_a_link_within_and_one_between() {
 #[test]
 fn a_quota_of_processor_time_shows_as_stops() {
     let place = Place::alone();
-    let halves = match Halves::new() {
+    let halves = match Halves::of_rank() {
         Ok(halves) => halves,
         // Without the right to make cgroups there is nothing to see.
         Err(error) => return eprintln!("no quota can be set here: {error}"),

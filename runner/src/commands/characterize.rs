@@ -50,7 +50,7 @@ pub struct CharacterizeArgs {
     /// Say what has changed since this machine file was measured
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// How to start the ranks instead of with the mpirun found; the letter n in braces stands for the number of ranks
+    /// How to start the ranks instead of with the mpirun found; `{n}` stands for the number of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
     /// A first look: fewer repetitions, some seconds instead of half a minute, wider spreads

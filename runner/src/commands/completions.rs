@@ -1,7 +1,7 @@
 //! `phasecast completions`: what a shell needs to complete the command line, generated from its definition.
-use crate::cli::Cli;
+use crate::cli;
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 use std::io::Write;
 
@@ -15,7 +15,7 @@ pub struct CompletionsArgs {
 /// Prints the script.
 pub fn run(args: &CompletionsArgs) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "phasecast", &mut script);
+    clap_complete::generate(args.shell, &mut cli::command(), "phasecast", &mut script);
     let mut out = std::io::stdout().lock();
     out.write_all(&script)?;
     Ok(out.flush()?)

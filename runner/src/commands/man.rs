@@ -1,8 +1,8 @@
 //! `phasecast man`: manual pages, generated from the definition of the command line.
-use crate::cli::Cli;
+use crate::cli;
 use crate::output;
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use std::path::PathBuf;
 
 /// Write the manual pages, one for each subcommand, into a folder
@@ -15,7 +15,7 @@ pub struct ManArgs {
 /// Writes the pages. Pages of an earlier version are replaced: they are generated files.
 pub fn run(args: &ManArgs) -> Result<()> {
     std::fs::create_dir_all(&args.dir).with_context(|| format!("cannot make the folder {}", args.dir.display()))?;
-    clap_mangen::generate_to(Cli::command(), &args.dir)
+    clap_mangen::generate_to(cli::command(), &args.dir)
         .with_context(|| format!("cannot write manual pages into {}", args.dir.display()))?;
     output::note(&format!(
         "manual pages are in {}; read one with `man {}/phasecast.1`",

@@ -58,7 +58,7 @@ pub struct PredictArgs {
     /// Stop when this share of the run lies behind (live) [default: 0.3]
     #[arg(long, value_name = "0..1", value_parser = share)]
     share: Option<f64>,
-    /// How to start the ranks instead of with the mpirun that fits the program; the letter n in braces stands for the
+    /// How to start the ranks instead of with the mpirun that fits the program; `{n}` stands for the
     /// number of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,

@@ -19,7 +19,7 @@ pub struct PreflightArgs {
     /// The signature
     #[arg(value_name = "SIGNATURE")]
     signature: PathBuf,
-    /// How to start the ranks instead of with the mpirun found; the letter n in braces stands for the number of ranks
+    /// How to start the ranks instead of with the mpirun found; `{n}` stands for the number of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
     /// Print one JSON object

@@ -40,7 +40,7 @@ pub struct SignArgs {
     /// The signature to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How to start the program instead of with the mpirun that fits it; the letter n in braces stands for the number
+    /// How to start the program instead of with the mpirun that fits it; `{n}` stands for the number
     /// of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,

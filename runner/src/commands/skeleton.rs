@@ -55,7 +55,7 @@ pub struct SkeletonArgs {
     /// The compiler to calibrate computation with [default: the mpicc of the trace's MPI]
     #[arg(long, value_name = "COMMAND")]
     cc: Option<String>,
-    /// How to start the ranks; the letter n in braces stands for their number
+    /// How to start the ranks; `{n}` stands for their number
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
     /// Share of the computing time in which memory is read and written; the rest is arithmetic

@@ -51,7 +51,7 @@ pub struct StabilityArgs {
     /// Delay by this share of the block before each call instead [default: 0.5 where nothing races]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     share: Option<f64>,
-    /// How to start the program instead of with the mpirun that fits it; the letter n in braces stands for the number
+    /// How to start the program instead of with the mpirun that fits it; `{n}` stands for the number
     /// of ranks
     #[arg(long, value_name = "COMMAND", requires = "command")]
     launcher: Option<String>,

@@ -28,7 +28,7 @@ pub struct VerifyArgs {
     /// As for `phasecast predict`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<f64>,
-    /// How to start the ranks instead of with the mpirun that fits the program; the letter n in braces stands for the
+    /// How to start the ranks instead of with the mpirun that fits the program; `{n}` stands for the
     /// number of ranks
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,

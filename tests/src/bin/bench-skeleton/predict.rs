@@ -33,7 +33,7 @@ pub fn run(args: &[String]) -> Res<()> {
             job => jobs.push(Job::parse(job)?),
         }
     }
-    let halves = Halves::new();
+    let (job, rank) = (Halves::of_job(), Halves::of_rank());
     let open = "mpirun.openmpi -n {n}";
     let target = |name, launcher: String, mpich, busy, bound| Target { name, launcher, mpich, busy, bound };
     let mut targets = if reverse {
@@ -46,13 +46,15 @@ pub fn run(args: &[String]) -> Res<()> {
             target("shared", "taskset -c 0 mpirun.openmpi --bind-to none -n {n}".into(), false, true, 15.0),
         ]
     };
-    match &halves {
-        Ok(halves) if !reverse => {
-            let launcher = format!("mpirun.openmpi --bind-to none -n {{n}} {}", halves.script());
+    match (&job, &rank) {
+        (Ok(job), Ok(rank)) if !reverse => {
+            let launcher = format!("{} mpirun.openmpi --bind-to none -n {{n}}", job.script());
             targets.push(target("half", launcher, false, false, 8.0));
+            let launcher = format!("mpirun.openmpi --bind-to none -n {{n}} {}", rank.script());
+            targets.push(target("stops", launcher, false, false, 8.0));
         }
-        Ok(_) => {}
-        Err(error) => println!("no target with half of the processors' time: {error}"),
+        (Err(error), _) | (_, Err(error)) => println!("no target with half of the processors' time: {error}"),
+        _ => {}
     }
     targets.retain(|target| only.as_ref().is_none_or(|only: &String| only.split(',').any(|name| name == target.name)));
     let base = if reverse { "mpirun.mpich -n {n}" } else { open };

@@ -84,19 +84,21 @@ pub fn run(args: &[String]) -> Res<()> {
             }
         }
     }
-    let halves = Halves::new();
+    let (job, rank) = (Halves::of_job(), Halves::of_rank());
     // The base itself: what remains of the error there is the noise of the machine, and what tracing costs.
     let mut targets = vec![
         Target { name: "base", launcher: "mpirun.openmpi -n {n}".into(), mpich: false },
         Target { name: "tcp", launcher: "mpirun.openmpi --mca btl tcp,self -n {n}".into(), mpich: false },
         Target { name: "mpich", launcher: "mpirun.mpich -n {n}".into(), mpich: true },
     ];
-    match &halves {
-        Ok(halves) => {
-            let launcher = format!("mpirun.openmpi -n {{n}} {}", halves.script());
+    match (&job, &rank) {
+        (Ok(job), Ok(rank)) => {
+            let launcher = format!("{} mpirun.openmpi --bind-to none -n {{n}}", job.script());
             targets.push(Target { name: "half", launcher, mpich: false });
+            let launcher = format!("mpirun.openmpi -n {{n}} {}", rank.script());
+            targets.push(Target { name: "stops", launcher, mpich: false });
         }
-        Err(error) => println!("no target with half of the processors' time: {error}"),
+        (Err(error), _) | (_, Err(error)) => println!("no target with half of the processors' time: {error}"),
     }
     targets.retain(|target| only.as_ref().is_none_or(|only| only.split(',').any(|name| name == target.name)));
     let scratch = tempfile::tempdir()?;
