@@ -16,7 +16,21 @@ int main(void) {
     MPI_Comm_free(&copies[0]);
     for (int i = 0; i < 3; i++) ring(copies[1]);
     CHECK(total(copies[1], 1) == size);
+    // The first rank asks last, after a message that the others send only when they have asked.
+    MPI_Comm late;
+    if (rank == 0) {
+        for (int from = 1; from < size; from++) MPI_Recv(NULL, 0, MPI_INT, from, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Comm_idup(copies[1], &late, &requests[0]);
+    } else {
+        MPI_Comm_idup(copies[1], &late, &requests[0]);
+        MPI_Send(NULL, 0, MPI_INT, 0, 9, MPI_COMM_WORLD);
+    }
+    int done_now = 0;
+    while (!done_now) MPI_Test(&requests[0], &done_now, MPI_STATUS_IGNORE);
+    CHECK(total(late, 2) == 2 * size);
+    ring(late);
+    MPI_Comm_free(&late);
     MPI_Comm_free(&copies[1]);
-    say("two copies");
+    say("three copies");
     return done("comm_idup");
 }

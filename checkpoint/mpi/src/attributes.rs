@@ -1,13 +1,14 @@
 //! Attributes at a cut: asked for then, and set again at a restart. The program's copy functions ran when a communicator
 //! was duplicated, so they must not run again when it is made again. A datatype that the program has freed lives as long
 //! as others are made of it, and its attributes with it: their delete functions run later.
-use crate::calls::lower;
-use crate::forward::forward;
+use crate::calls::{MOST, lower};
+use crate::forward::{forward, forward_args};
 use crate::objects::Object;
 use crate::session::{Call, Session, session};
-use crate::words::{handle_bytes, read_handle};
+use crate::words::{handle_bytes, read_handle, write_handle};
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// An attribute of an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,8 +36,9 @@ impl Session {
         for (kind, word) in KINDS {
             let keys = self.keys_of(word);
             let objects = self.objects.in_use(kind);
-            let mut handles: Vec<usize> =
-                objects.into_iter().map(|(number, _)| self.objects.encode(kind, number)).collect();
+            // One in the making has no handle below yet.
+            let made = objects.into_iter().filter(|(_, lower)| *lower != 0);
+            let mut handles: Vec<usize> = made.map(|(number, _)| self.objects.encode(kind, number)).collect();
             if kind == Kind::Communicator {
                 handles
                     .extend(["MPI_COMM_WORLD", "MPI_COMM_SELF"].into_iter().filter_map(|name| self.values.above(name)));
@@ -132,37 +134,35 @@ pub unsafe fn free_type(call: &mut Call) -> usize {
     unsafe { forward(call) }
 }
 
-/// Frees an attribute key. Attributes that are set with it stay, but nobody can ask for them any more: a cut cannot lie
-/// where there are such.
+/// Frees an attribute key. As long as attributes are set with it, it stays below, as MPI has it: the program may still name
+/// it to delete one of them, and a restart sets them with it again.
 ///
 /// # Safety
 /// A call of the gate.
 pub unsafe fn free_key(call: &mut Call) -> usize {
     let mut s = session();
+    let bytes = handle_bytes(s.values.upper, Kind::Keyval);
     // SAFETY: the caller's: the key.
-    let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, Kind::Keyval)) };
-    let key = s.decode(Kind::Keyval, handle);
-    let left: Vec<(u8, u64)> =
-        s.attributes().into_iter().filter(|a| Some(a.key) == key).map(|a| (a.kind, a.object)).collect();
-    s.keyless.extend(left);
-    drop(s);
-    // SAFETY: the caller's.
-    unsafe { forward(call) }
-}
-
-impl Session {
-    /// Why a cut cannot lie here: an object has an attribute whose key was freed.
-    pub fn attribute_obstacle(&mut self) -> Option<String> {
-        let mut left = std::mem::take(&mut self.keyless);
-        left.retain(|&(slot, object)| {
-            let kind = crate::objects::KINDS[usize::from(slot)];
-            let object = object as usize;
-            match self.decode(kind, object) {
-                Some(number) => self.objects.get(kind, number).is_some_and(|o| o.references > 0 || o.users > 0),
-                None => true,
-            }
-        });
-        self.keyless = left;
-        (!self.keyless.is_empty()).then(|| "an attribute is set whose key was freed".into())
+    let handle = unsafe { read_handle(call.arg(0), bytes) };
+    let set: BTreeSet<u32> = s.attributes().into_iter().map(|attribute| attribute.key).collect();
+    let idle: Vec<(usize, u32)> = s.freed_keys.extract_if(.., |(_, key)| !set.contains(key)).collect();
+    let key = s.decode(Kind::Keyval, handle).filter(|key| set.contains(key));
+    if let Some(key) = key {
+        s.freed_keys.push((call.index, key));
+        let invalid = s.up_null(Kind::Keyval, 0);
+        // SAFETY: as above.
+        unsafe { write_handle(call.arg(0), bytes, invalid) };
     }
+    let shapes = s.shapes;
+    let idle: Vec<(usize, usize)> =
+        idle.into_iter().map(|(index, key)| (index, s.objects.encode(Kind::Keyval, key))).collect();
+    drop(s);
+    for (index, mut handle) in idle {
+        let mut args = [0; MOST];
+        args[0] = &raw mut handle as usize;
+        // SAFETY: the call that the program made when it freed this key.
+        unsafe { forward_args(index, &shapes[index], &args) };
+    }
+    // SAFETY: the caller's.
+    if key.is_some() { 0 } else { unsafe { forward(call) } }
 }

@@ -208,6 +208,9 @@ impl Outcome<'_> {
                     s.event();
                 }
             }
+            if what == What::NewComm {
+                s.comm_is_made(number);
+            }
             if persistent {
                 if let Some(request) = s.requests.get_mut(number) {
                     request.counted = false;

@@ -123,7 +123,7 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     if reason.is_none() {
         reason = s.finish_requests(started).err();
     }
-    reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.attribute_obstacle()).or_else(|| s.file_obstacle());
+    reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.file_obstacle());
     let mine = i32::from(reason.is_some());
     let mut worst = [mine, rank];
     let pair = library.constant("MPI_2INT").unwrap_or(0);
@@ -291,6 +291,9 @@ impl Session {
         } else {
             empty_status()
         };
+        if what == What::NewComm {
+            self.comm_is_made(number);
+        }
         if !persistent {
             let null = library.request_null;
             if let Some(object) = self.objects.get_mut(Kind::Request, number) {

@@ -3,6 +3,7 @@ use crate::calls::{MOST, WORDS, call as invoke};
 use crate::session::{Access, Call, Session, session};
 use crate::shape::{Lane, Shape};
 use crate::words::Scratch;
+use phasecast_abi::Direction;
 
 /// All arguments of a call, of which there are `count`: at most `N`.
 #[inline(always)]
@@ -140,10 +141,15 @@ pub unsafe fn forward_with(
     }
     let mut s = session();
     if result as i32 != 0 {
-        // A status is filled in where a message was too long for its buffer.
-        for i in (0..count).filter(|&i| shape.lanes[i] == Lane::StatusOut) {
-            // SAFETY: the library has written it, or it is zero.
-            unsafe { s.up_arg(shape, args, &below, i) };
+        for i in 0..count {
+            match shape.lanes[i] {
+                // A status is filled in where a message was too long for its buffer.
+                // SAFETY: the library has written it, or it is zero.
+                Lane::StatusOut => unsafe { _ = s.up_arg(shape, args, &below, i) },
+                // SAFETY: the program's place for a handle, and ours.
+                Lane::HandleAt(kind, Direction::Out) => unsafe { s.up_if_null(kind, args[i], below[i]) },
+                _ => {}
+            }
         }
         return s.up_error(result);
     }

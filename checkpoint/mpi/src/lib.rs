@@ -15,6 +15,7 @@ mod comms;
 mod completion;
 mod convert;
 mod drain;
+mod duplicates;
 mod errors;
 mod files;
 mod forward;

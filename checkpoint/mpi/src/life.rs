@@ -3,7 +3,7 @@ use crate::calls::{call_double, lower};
 use crate::library::Library;
 use crate::session::{Call, Hooks, Session, dispatch, install, session};
 use crate::upper::Upper;
-use phasecast_abi::{Abi, Domain, Kind};
+use phasecast_abi::{Abi, Domain};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -282,38 +282,4 @@ pub fn wtime(library: &Library) -> f64 {
 /// A call of the gate.
 pub unsafe fn nothing(_: &mut Call) -> usize {
     0
-}
-
-/// `MPI_Comm_idup` and its kin: made at once, with a request that is done. (The new communicator would otherwise have to
-/// be made again at a restart by ranks some of which wait for it.)
-///
-/// # Safety
-/// A call of the gate.
-pub unsafe fn idup(call: &mut Call) -> usize {
-    let s = session();
-    let shape = &s.shapes[call.index];
-    let args = crate::forward::arguments(call, shape.lanes.len());
-    let with_info = shape.procedure.params.len() == 4;
-    let name = if with_info { "MPI_Comm_dup_with_info" } else { "MPI_Comm_dup" };
-    let index = crate::calls::index(name);
-    let blocking = &s.shapes[index];
-    drop(s);
-    // SAFETY: the caller's: the first arguments are those of the blocking procedure.
-    let result = unsafe { crate::forward::forward_args(index, blocking, &args) };
-    if result as i32 == 0 {
-        let mut s = session();
-        let null = s.library.request_null;
-        let number = s.objects.add(Kind::Request, null);
-        let stage = crate::requests::Stage::Done(crate::point::empty_status());
-        s.put_receive(number, call.index, args, 0, stage);
-        if let Some(request) = s.requests.get_mut(number) {
-            (request.what, request.counts) = (crate::requests::What::NewComm, false);
-        }
-        let handle = s.objects.encode(Kind::Request, number);
-        let bytes = crate::words::handle_bytes(s.values.upper, Kind::Request);
-        // SAFETY: the caller's: where the request goes.
-        unsafe { crate::words::write_handle(args[shape.lanes.len() - 1], bytes, handle) };
-        s.event();
-    }
-    result
 }

@@ -71,6 +71,15 @@ pub unsafe fn made(s: &mut Session, shape: &'static Shape, args: &[usize; MOST],
         comm_made(s, shape, args, at);
     }
     // SAFETY: the caller's.
+    unsafe { keep(s, shape, args, at, kind, new) };
+}
+
+/// Keeps the record of a call that makes an object; of a communicator it is known already whose it is.
+///
+/// # Safety
+/// As for [`made`].
+pub unsafe fn keep(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], at: usize, kind: Kind, new: u32) {
+    // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
     record.made = Some((at as u8, slot(kind) as u8, new));
     let above = s.objects.encode(kind, new);

@@ -3,8 +3,8 @@
 use crate::session::{Call, session};
 use crate::shape::Shape;
 use crate::{
-    allocated, attributes, callbacks, completion, convert, errors, files, forward, life, matched, memory, point,
-    shared, start, windows,
+    allocated, attributes, callbacks, completion, convert, duplicates, errors, files, forward, life, matched, memory,
+    point, shared, start, windows,
 };
 use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 
@@ -30,7 +30,7 @@ pub fn route(shape: &Shape) -> Route {
             return memory::buffer;
         }
         "MPI_Attr_get" | "MPI_Comm_get_attr" | "MPI_Win_get_attr" | "MPI_Type_get_attr" => return memory::attribute,
-        "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => return life::idup,
+        "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => return duplicates::idup,
         "MPI_Add_error_class" | "MPI_Add_error_code" | "MPI_Add_error_string" => return errors::add,
         "MPI_Error_class" | "MPI_Error_string" => return errors::ask,
         "MPI_Comm_free_keyval" | "MPI_Type_free_keyval" | "MPI_Win_free_keyval" | "MPI_Keyval_free" => {

@@ -75,10 +75,12 @@ pub struct Session {
     pub unsaveable: Vec<String>,
     /// Why the last call failed, where the library was not what refused it.
     pub trouble: Option<String>,
-    /// Objects with attributes whose key was freed: slot of the kind, the program's handle.
-    pub keyless: Vec<(u8, u64)>,
+    /// Attribute keys that the program has freed, by which procedure, while attributes were set with them.
+    pub freed_keys: Vec<(usize, u32)>,
     /// Attributes of datatypes that the program has freed, and that are still needed.
     pub lingering: Vec<crate::attributes::Attribute>,
+    /// Communicators in the making.
+    pub making: Vec<crate::duplicates::Making>,
     /// Files with a split collective that is not ended.
     pub split: Vec<usize>,
     /// Error classes and codes of the program's own.
@@ -215,8 +217,9 @@ impl Session {
             finalized: false,
             unsaveable: Vec::new(),
             trouble: None,
-            keyless: Vec::new(),
+            freed_keys: Vec::new(),
             lingering: Vec::new(),
+            making: Vec::new(),
             split: Vec::new(),
             errors: crate::errors::Own::default(),
             one_sided: crate::windows::OneSided::default(),

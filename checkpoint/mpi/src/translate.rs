@@ -275,6 +275,22 @@ impl Session {
         None
     }
 
+    /// What stands where a failed call was to write a new handle: null, if the library has written that.
+    ///
+    /// # Safety
+    /// A handle can be written to `given` if it is not 0, and read from `passed`.
+    pub unsafe fn up_if_null(&mut self, kind: Kind, given: usize, passed: usize) {
+        if given == 0 {
+            return;
+        }
+        // SAFETY: the caller's.
+        let lower = unsafe { read_handle(passed, handle_bytes(self.values.lower, kind)) };
+        if let Some(null) = self.values.handle_up(kind, lower) {
+            // SAFETY: the caller's.
+            unsafe { write_handle(given, handle_bytes(self.values.upper, kind), null) };
+        }
+    }
+
     /// The program's form of a null handle of the library.
     pub fn up_null(&self, kind: Kind, lower: usize) -> usize {
         if kind == Kind::Keyval {
