@@ -25,6 +25,14 @@ int main(void) {
     beat();
     MPI_Comm_free(&others);
     beat();
+    // Rank 0 tells all edges, from each rank to both of its neighbours.
+    int sources[8], degrees[8], ends[16], in_from[4], out_to[4];
+    for (int i = 0; i < size; i++) sources[i] = i, degrees[i] = 2, ends[2 * i] = (i + 1) % size, ends[2 * i + 1] = (i + size - 1) % size;
+    MPI_Dist_graph_create(MPI_COMM_WORLD, rank ? 0 : size, sources, degrees, ends, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &others);
+    beat();
+    MPI_Dist_graph_neighbors(others, 2, in_from, MPI_UNWEIGHTED, 2, out_to, MPI_UNWEIGHTED);
+    CHECK(in_from[0] + in_from[1] == before + after && out_to[0] + out_to[1] == before + after);
+    MPI_Comm_free(&others);
     say("from %d to %d", from, to);
     return done("dist_graph");
 }

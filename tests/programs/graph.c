@@ -1,4 +1,4 @@
-// A graph topology with its neighbours.
+// A graph topology with its neighbours, and one with twice as many edges as ranks that is made after the others' cuts.
 #include "state.h"
 
 int main(void) {
@@ -24,6 +24,16 @@ int main(void) {
     CHECK(index[0] == size - 1 && near[0] == 1 && near[size - 1] == 0);
     MPI_Comm_free(&star);
     beat();
+    MPI_Comm both;
+    int out[8], ends[16];
+    for (int i = 0; i < size; i++) index[i] = 2 * (i + 1), edges[2 * i] = (i + size - 1) % size, edges[2 * i + 1] = (i + 1) % size;
+    MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &both);
+    MPI_Graph_get(both, size, 2 * size, out, ends);
+    for (int i = 0; i < 2 * size; i++) CHECK(out[i / 2] == index[i / 2] && ends[i] == edges[i]);
+    MPI_Graph_map(MPI_COMM_WORLD, size, index, edges, &nodes);
+    CHECK(nodes >= 0 && nodes < size);
+    beat();
+    MPI_Comm_free(&both);
     say("%d neighbours", n);
     return done("graph");
 }

@@ -188,6 +188,11 @@ struct Keyval {
     extra: usize,
 }
 
+/// What a function of the program has returned, as the library's error code.
+fn code_of(returned: usize) -> i32 {
+    if returned as i32 == 0 { 0 } else { session().down_error(returned as i32) }
+}
+
 /// Constants that stand for functions: none, and the one that hands the value on.
 const NO_FUNCTION: usize = 0;
 const HAND_ON: usize = 1;
@@ -217,7 +222,7 @@ unsafe extern "C" fn copy_entry(object: usize, key: usize, which: usize, value: 
                     let mut s = session();
                     (s.callback_handle(keyval.kind, object), s.callback_handle(Kind::Keyval, key & 0xffff_ffff))
                 };
-                upper(function, [object, key, keyval.extra, value, new, flag]) as i32
+                code_of(upper(function, [object, key, keyval.extra, value, new, flag]))
             }
         }
     }
@@ -240,7 +245,7 @@ unsafe extern "C" fn delete_entry(object: usize, key: usize, value: usize, which
             let mut s = session();
             (s.callback_handle(keyval.kind, object), s.callback_handle(Kind::Keyval, key & 0xffff_ffff))
         };
-        upper(keyval.delete, [object, key, value, keyval.extra, 0, 0]) as i32
+        code_of(upper(keyval.delete, [object, key, value, keyval.extra, 0, 0]))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::forward::arguments;
 use crate::requests::{Stage, What};
 use crate::session::{Access, Call, Session, session};
 use crate::shape::Shape;
-use crate::words::{Scratch, read_handle, read_status, write_handle, write_status};
+use crate::words::{Scratch, read_handle, read_status, write_handle, write_one_status, write_status};
 use phasecast_abi::{Abi, Class, Domain, Kind, Procedure, Status, Which};
 
 /// Where the arguments of a completion are.
@@ -176,11 +176,13 @@ impl Outcome<'_> {
         let number = self.numbers[i];
         let at = self.status_at(s, slot);
         let (upper, lower) = (s.values.upper, s.values.lower);
+        let several = matches!(self.places.which, Which::All | Which::Some);
+        let write = if several { write_status } else { write_one_status };
         // SAFETY: the caller's: a status of the library or none, and room for one of the program.
         unsafe {
             let Some(request) = s.requests.get(number) else {
                 if let (Some(at), Some(below)) = (at, below) {
-                    write_status(upper, at, &read_status(lower, below));
+                    write(upper, at, &read_status(lower, below));
                 }
                 return 0;
             };
@@ -188,7 +190,7 @@ impl Outcome<'_> {
             let (comm, persistent) = (request.comm, request.persistent);
             if persistent && stage == Stage::Inactive {
                 if let (Some(at), Some(below)) = (at, below) {
-                    write_status(upper, at, &read_status(lower, below));
+                    write(upper, at, &read_status(lower, below));
                 }
                 return 0;
             }
@@ -199,7 +201,7 @@ impl Outcome<'_> {
                 _ => below.map_or_else(Status::default, |below| read_status(lower, below)),
             };
             if let Some(at) = at {
-                write_status(upper, at, &status);
+                write(upper, at, &status);
             }
             if received && !status.cancelled {
                 if !counted {
@@ -334,7 +336,7 @@ impl Outcome<'_> {
                     if index == undefined {
                         self.set(Some(place), 0, s.values.upper.layout().undefined);
                         if let Some(at) = self.status_at(s, 0) {
-                            write_status(s.values.upper, at, &read_status(s.values.lower, statuses));
+                            write_one_status(s.values.upper, at, &read_status(s.values.lower, statuses));
                         }
                     } else if (index as usize) < self.numbers.len() {
                         self.take(s, index as usize, 0, Some(statuses));

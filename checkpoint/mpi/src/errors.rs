@@ -74,7 +74,7 @@ fn add_below(library: &Library, class: Option<i32>) -> Result<i32, i32> {
 
 impl Session {
     /// The library's form of an error class or code.
-    fn down_error(&mut self, above: i32) -> i32 {
+    pub fn down_error(&mut self, above: i32) -> i32 {
         match self.errors.get(above) {
             Some(number) => number.below,
             None => self.values.down(Domain::ErrorClass, above.into(), self.library) as i32,

@@ -4,7 +4,7 @@ use crate::drain::Message;
 use crate::requests::{SavedStatus, Stage};
 use crate::session::{Session, session};
 use crate::shape::Shape;
-use crate::words::{handle_bytes, read_status, write_handle, write_status};
+use crate::words::{handle_bytes, read_status, write_handle, write_one_status};
 use phasecast_abi::{Domain, Kind, Status};
 
 /// Hands a drained message to a receive: as a message to self, so that any datatype is filled, and one that is too long
@@ -87,7 +87,7 @@ pub unsafe fn receive_now(shape: &'static Shape, args: &[usize; MOST], message: 
     }
     if let Some(at) = p.param_index(Kind::Status).filter(|&at| args[at] != s.values.upper.layout().status_ignore) {
         // SAFETY: the caller's.
-        unsafe { write_status(s.values.upper, args[at], &status) };
+        unsafe { write_one_status(s.values.upper, args[at], &status) };
     }
     let comm = message.comm;
     if let Some(world) = dest.and_then(|dest| s.world_rank(comm, args[dest] as i32)) {
@@ -171,7 +171,7 @@ pub unsafe fn receive_matched(
     let mut s = session();
     if let Some(at) = status_at.filter(|&at| args[at] != s.values.upper.layout().status_ignore) {
         // SAFETY: the caller's.
-        unsafe { write_status(s.values.upper, args[at], &status) };
+        unsafe { write_one_status(s.values.upper, args[at], &status) };
     }
     s.event();
     result

@@ -215,7 +215,7 @@ unsafe fn argument(
                 std::ffi::CStr::from_ptr(given as *const libc::c_char).to_bytes_with_nul().to_vec(),
             );
         }
-        let count = elements(s, shape, args, i);
+        let count = s.elements(shape, args, i, param.length);
         let bytes = std::slice::from_raw_parts(given as *const u8, count * size).to_vec();
         if let Some(kind) = kind {
             for j in 0..count {
@@ -225,34 +225,6 @@ unsafe fn argument(
             }
         }
         Argument::Bytes(bytes)
-    }
-}
-
-/// Elements of an array that is read; where the table of procedures does not say, by what the standard says.
-///
-/// # Safety
-/// As for [`record`].
-unsafe fn elements(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], i: usize) -> usize {
-    let param = &shape.procedure.params[i];
-    let ints = |at: usize, count: usize| -> usize {
-        // SAFETY: the caller's: so many numbers stand there.
-        (0..count).map(|j| unsafe { (args[at] as *const i32).add(j).read_unaligned() }.max(0) as usize).sum()
-    };
-    match (shape.procedure.name, param.name) {
-        ("MPI_Dist_graph_create", "destinations" | "weights") => ints(3, args[1] as i32 as usize),
-        ("MPI_Dist_graph_create_adjacent", "sourceweights") => args[1] as i32 as usize,
-        ("MPI_Dist_graph_create_adjacent", "destweights") => args[4] as i32 as usize,
-        ("MPI_Graph_create", "edges") => {
-            let nodes = args[1] as i32 as usize;
-            // SAFETY: the caller's: the last of so many numbers.
-            if nodes == 0 { 0 } else { unsafe { (args[2] as *const i32).add(nodes - 1).read_unaligned() as usize } }
-        }
-        ("MPI_Cart_sub", _) => {
-            let lower = s.down_handle(Kind::Communicator, args[0]);
-            crate::comms::degree(s.library, lower) / 2
-        }
-        // SAFETY: the caller's.
-        _ => unsafe { s.length(shape, args, param.length) },
     }
 }
 

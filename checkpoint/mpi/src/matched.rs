@@ -6,7 +6,7 @@ use crate::point::{Places, with_status};
 use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
-use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_one_status};
 use phasecast_abi::{Class, Kind};
 
 /// A probe: messages that were drained come first.
@@ -52,7 +52,7 @@ pub unsafe fn probe(call: &mut Call) -> usize {
                     *(args[flag] as *mut i32) = 1;
                 }
                 if let Some(at) = places.status.filter(|&at| args[at] != ignore) {
-                    write_status(abi, args[at], &found.status());
+                    write_one_status(abi, args[at], &found.status());
                 }
                 if let Some(at) = message {
                     let number = s.objects.add(Kind::Message, 0);
@@ -152,7 +152,7 @@ pub unsafe fn matched(call: &mut Call) -> usize {
         if let Some(at) = places.status {
             let status = read_status(lower, below[at]);
             if args[at] != s.values.upper.layout().status_ignore {
-                write_status(s.values.upper, args[at], &status);
+                write_one_status(s.values.upper, args[at], &status);
             }
             s.event();
         }
@@ -195,7 +195,7 @@ unsafe fn from_nobody(
             if places.status == Some(i) {
                 if args[i] != s.values.upper.layout().status_ignore {
                     let status = read_status(lower, below[i]);
-                    write_status(s.values.upper, args[i], &status);
+                    write_one_status(s.values.upper, args[i], &status);
                 }
             } else if let Some((_, number)) = s.up_arg(shape, args, below, i) {
                 let index = crate::calls::index(shape.procedure.name);

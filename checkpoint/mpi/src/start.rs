@@ -1,7 +1,7 @@
 //! Start, Request_free, Cancel, Request_get_status: what is done with a request before it is complete.
 use crate::requests::{Stage, What};
 use crate::session::{Call, session};
-use crate::words::{handle_bytes, read_handle, write_handle, write_status};
+use crate::words::{handle_bytes, read_handle, write_handle, write_one_status};
 use phasecast_abi::{Class, Kind};
 
 /// Starts persistent requests.
@@ -103,7 +103,7 @@ pub unsafe fn get_status(call: &mut Call) -> usize {
         unsafe {
             *(call.arg(1) as *mut i32) = 1;
             if call.arg(2) != s.values.upper.layout().status_ignore {
-                write_status(s.values.upper, call.arg(2), &saved.into());
+                write_one_status(s.values.upper, call.arg(2), &saved.into());
             }
         }
         return 0;

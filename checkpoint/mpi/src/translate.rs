@@ -4,7 +4,7 @@ use crate::calls::{MOST, lower};
 use crate::comms;
 use crate::session::Session;
 use crate::shape::{Lane, Shape};
-use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_one_status, write_status};
 use phasecast_abi::{Class, Direction, Domain, Kind, Length};
 
 impl Session {
@@ -87,6 +87,34 @@ impl Session {
         }
     }
 
+    /// Elements of an array that is read; where the table of procedures does not say, by what the standard says.
+    ///
+    /// # Safety
+    /// As for [`Session::length`].
+    pub unsafe fn elements(&mut self, shape: &Shape, args: &[usize; MOST], i: usize, length: Length) -> usize {
+        let ints = |at: usize, count: usize| -> usize {
+            // SAFETY: the caller's: so many numbers stand there.
+            (0..count).map(|j| unsafe { (args[at] as *const i32).add(j).read_unaligned() }.max(0) as usize).sum()
+        };
+        match (shape.procedure.name, shape.procedure.params[i].name) {
+            ("MPI_Dist_graph_create", "destinations" | "weights") => ints(3, args[1] as i32 as usize),
+            ("MPI_Dist_graph_create_adjacent", "sourceweights") => args[1] as i32 as usize,
+            ("MPI_Dist_graph_create_adjacent", "destweights") => args[4] as i32 as usize,
+            ("MPI_Graph_create" | "MPI_Graph_map", "edges") => {
+                let nodes = (args[1] as i32).max(0) as usize;
+                // SAFETY: the caller's: the last of so many numbers.
+                let last = |at: usize| unsafe { (args[2] as *const i32).add(at).read_unaligned() };
+                nodes.checked_sub(1).map_or(0, |at| last(at).max(0) as usize)
+            }
+            ("MPI_Cart_sub", _) => {
+                let lower = self.down_handle(Kind::Communicator, args[0]);
+                comms::degree(self.library, lower) / 2
+            }
+            // SAFETY: the caller's.
+            _ => unsafe { self.length(shape, args, length) },
+        }
+    }
+
     /// The library's form of argument `i`.
     ///
     /// # Safety
@@ -99,7 +127,7 @@ impl Session {
             Lane::Handle(kind) => self.down_handle(kind, given),
             lane => {
                 // SAFETY: the caller's.
-                unsafe { self.down_rare(shape, args, given, lane, scratch) }
+                unsafe { self.down_rare(shape, args, i, lane, scratch) }
             }
         }
     }
@@ -121,10 +149,11 @@ impl Session {
         &mut self,
         shape: &Shape,
         args: &[usize; MOST],
-        given: usize,
+        i: usize,
         lane: Lane,
         scratch: &mut Scratch,
     ) -> usize {
+        let given = args[i];
         let (upper, lower) = (self.values.upper, self.values.lower);
         match lane {
             Lane::Same | Lane::Handle(_) | Lane::Number(_) | Lane::Address(_) => self.down_word(lane, given),
@@ -162,7 +191,7 @@ impl Session {
                     return 0;
                 }
                 // SAFETY: the caller's.
-                let length = unsafe { self.length(shape, args, length) };
+                let length = unsafe { self.elements(shape, args, i, length) };
                 let at = scratch.take(length * 4);
                 for i in 0..length {
                     // SAFETY: the caller's: so many numbers stand there.
@@ -255,9 +284,11 @@ impl Session {
                         }
                     }
                 }
-                Lane::StatusOut | Lane::StatusChanged if given != upper.layout().status_ignore => {
-                    let status = read_status(lower, passed);
-                    write_status(upper, given, &status);
+                Lane::StatusOut if given != upper.layout().status_ignore => {
+                    write_one_status(upper, given, &read_status(lower, passed));
+                }
+                Lane::StatusChanged if given != upper.layout().status_ignore => {
+                    write_status(upper, given, &read_status(lower, passed));
                 }
                 Lane::Text(name) => {
                     let most = phasecast_abi::constant(name).map_or(128, |c| match c.value(upper) {

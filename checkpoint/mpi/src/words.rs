@@ -98,3 +98,17 @@ pub unsafe fn write_status(abi: phasecast_abi::Abi, at: usize, status: &Status) 
     let raw = unsafe { std::slice::from_raw_parts_mut(at as *mut u8, abi.layout().status.size) };
     let _ = status.write(abi, raw);
 }
+
+/// Writes the status of a call that yields one: the error in it stays as it was, as the standard has it.
+///
+/// # Safety
+/// One of this interface stands there.
+pub unsafe fn write_one_status(abi: phasecast_abi::Abi, at: usize, status: &Status) {
+    let error = (at + abi.layout().status.error) as *mut i32;
+    // SAFETY: the caller's.
+    unsafe {
+        let kept = error.read_unaligned();
+        write_status(abi, at, status);
+        error.write_unaligned(kept);
+    }
+}
