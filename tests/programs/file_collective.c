@@ -1,4 +1,4 @@
-// Collective writes and reads, split in two with others communicating between, and a nonblocking one.
+// Collective writes and reads, split in two with others communicating between, and nonblocking ones.
 // refuses: file, split, nonblocking
 #include "state.h"
 
@@ -23,6 +23,16 @@ int main(void) {
     beat();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(in[0] == after);
+    out[1]++;
+    MPI_File_iwrite_at_all(file, 8 * rank, out, 2, MPI_INT, &request);
+    beat();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_File_sync(file);
+    beat();
+    MPI_File_iread_at_all(file, 8 * before, in, 2, MPI_INT, &request);
+    beat();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(in[0] == before && in[1] == 101 + before);
     MPI_File_close(&file);
     for (int i = 0; i < 2; i++) beat();
     say("read %d", in[1]);

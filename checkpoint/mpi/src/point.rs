@@ -28,6 +28,8 @@ pub struct Places {
     needs: [Option<usize>; 2],
     what: What,
     persistent: bool,
+    /// All ranks make the call: an event.
+    together: bool,
 }
 
 impl Places {
@@ -38,6 +40,8 @@ impl Places {
         Places {
             needs: [by_value(Kind::Datatype), by_value(Kind::Communicator)],
             what,
+            together: matches!(what, What::Collective | What::NewComm)
+                || matches!(p.class, Class::Io { collective: true, .. }),
             persistent: matches!(timing, Timing::Persistent | Timing::Partitioned),
             comm: p.param_index(Kind::Communicator).unwrap_or(0),
             dest: p.param_index(Kind::Dest),
@@ -281,7 +285,7 @@ impl Session {
         }
         if let Some(dest) = dest {
             self.sent(comm, dest);
-        } else if what == What::Collective || what == What::NewComm {
+        } else if places.together {
             self.event();
         }
     }
