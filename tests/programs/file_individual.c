@@ -1,15 +1,20 @@
-// MPI files with their own pointers: for reading, for appending, and closed ones.
+// MPI files with their own pointers: for reading, for reading until it is deleted, for appending, and closed ones.
 #include "state.h"
 
 int main(void) {
     start();
-    MPI_File file, log;
+    MPI_File file, log, gone;
     MPI_Offset at;
     MPI_Status status;
     int mode, n, numbers[6], in[6];
     char name[40];
     sprintf(name, "file_individual.%d.data", rank);
     fill(numbers, 6, rank);
+    FILE *make = fopen(strcat(name, ".gone"), "w");
+    fwrite(numbers, sizeof(int), 6, make);
+    fclose(make);
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &gone);
+    name[strlen(name) - strlen(".gone")] = 0;
     MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
     MPI_File_set_size(file, 0);
     MPI_File_write_at(file, 0, numbers, 6, MPI_INT, MPI_STATUS_IGNORE);
@@ -34,6 +39,9 @@ int main(void) {
     CHECK(at == 15);
     MPI_File_close(&file);
     beat();
+    MPI_File_read(gone, in, 6, MPI_INT, MPI_STATUS_IGNORE);
+    CHECK(filled(in, 6, rank));
+    MPI_File_close(&gone);
     MPI_File_close(&log);
     beat();
     say("last %d", in[5]);

@@ -1,5 +1,5 @@
-//! Files of MPI-IO. At a cut their pointers are noted; at a restart a file that is written is copied first, as far as it
-//! went at the cut, and the program goes on with the copy.
+//! Files of MPI-IO. At a cut their pointers are noted; at a restart a file that is written or deleted is copied first, as far
+//! as it went at the cut, and the program goes on with the copy.
 use crate::calls::lower;
 use crate::log::{Argument, Record};
 use crate::session::Session;
@@ -23,7 +23,7 @@ pub struct Pointers {
     shared: Option<i64>,
     /// Size in bytes.
     size: i64,
-    /// What is in it, where the program may read what it wrote; of the first rank that has it open.
+    /// What is in it, where the program may read what it wrote or deletes it; of the first rank that has it open.
     content: Option<Vec<u8>>,
 }
 
@@ -55,7 +55,8 @@ impl Session {
 
     fn content(&self, record: &Record) -> Option<Vec<u8>> {
         let Some(Argument::Word(mode)) = record.arguments.get(2) else { return None };
-        if mode & self.mode_bit("MPI_MODE_RDWR") == 0 || !self.first_of(record) {
+        let kept = self.mode_bit("MPI_MODE_RDWR") | self.mode_bit("MPI_MODE_DELETE_ON_CLOSE");
+        if mode & kept == 0 || !self.first_of(record) {
             return None;
         }
         let path = path_of(record)?;
@@ -83,7 +84,7 @@ impl Session {
         }
     }
 
-    /// Changes a recorded `MPI_File_open` so that the file is there, and is a copy if the program writes it.
+    /// Changes a recorded `MPI_File_open` so that the file is there, and is a copy if the program writes or deletes it.
     ///
     /// # Errors
     /// If it cannot be copied.
@@ -92,9 +93,10 @@ impl Session {
         let [create, exclusive, delete] = ["MPI_MODE_CREATE", "MPI_MODE_EXCL", "MPI_MODE_DELETE_ON_CLOSE"];
         let once = [create, exclusive, delete].into_iter().fold(0, |bits, name| bits | self.mode_bit(name));
         record.arguments[2] = Argument::Word(mode & !once);
-        let writes = mode & (self.mode_bit("MPI_MODE_WRONLY") | self.mode_bit("MPI_MODE_RDWR")) != 0;
+        let written = self.mode_bit("MPI_MODE_WRONLY") | self.mode_bit("MPI_MODE_RDWR");
+        let changes = mode & (written | self.mode_bit(delete)) != 0;
         let (Some(from), Some(scratch)) = (path_of(record), self.scratch.clone()) else { return Ok(()) };
-        if !writes {
+        if !changes {
             return Ok(());
         }
         let copy = scratch.join(format!("mpi-{:016x}", crate::log::hash(from.as_os_str().as_bytes())));

@@ -13,6 +13,8 @@ pub enum Lane {
     Number(Domain),
     /// An address that may be a constant.
     Address(Domain),
+    /// Whether ranks may be ordered anew: no, as images are bound to ranks, which another library could order otherwise.
+    Reorder,
     /// A handle by value, or an array of handles that is read.
     Handle(Kind),
     /// Where one handle is read, written or both.
@@ -149,6 +151,9 @@ fn lane(procedure: &Procedure, param: &Param, same: bool) -> Lane {
             Passing::Pointer => Lane::HandleAt(param.kind, param.direction),
             Passing::Array => Lane::Handles(param.kind, param.direction, param.length),
         };
+    }
+    if param.kind == Kind::Flag && param.name == "reorder" {
+        return Lane::Reorder;
     }
     if same {
         return Lane::Same;

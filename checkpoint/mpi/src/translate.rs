@@ -138,6 +138,7 @@ impl Session {
             Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,
             Lane::Number(domain) => self.values.down(domain, i64::from(given as i32), self.library) as usize,
             Lane::Address(domain) => self.values.address_down(domain, given),
+            Lane::Reorder => 0,
             Lane::StatusOut => self.values.lower.layout().status_ignore,
             _ => given,
         }
@@ -156,7 +157,9 @@ impl Session {
         let given = args[i];
         let (upper, lower) = (self.values.upper, self.values.lower);
         match lane {
-            Lane::Same | Lane::Handle(_) | Lane::Number(_) | Lane::Address(_) => self.down_word(lane, given),
+            Lane::Same | Lane::Handle(_) | Lane::Number(_) | Lane::Address(_) | Lane::Reorder => {
+                self.down_word(lane, given)
+            }
             Lane::HandleAt(kind, direction) => {
                 let (above, below) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
                 let at = scratch.take(below);
