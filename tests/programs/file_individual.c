@@ -8,13 +8,13 @@ int main(void) {
     MPI_Status status;
     int mode, n, numbers[6], in[6];
     char name[40];
-    sprintf(name, "file_individual.%d.data", rank);
     fill(numbers, 6, rank);
-    FILE *make = fopen(strcat(name, ".gone"), "w");
+    sprintf(name, "file_individual.%d.gone", rank);
+    FILE *make = fopen(name, "w");
     fwrite(numbers, sizeof(int), 6, make);
     fclose(make);
     MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &gone);
-    name[strlen(name) - strlen(".gone")] = 0;
+    sprintf(name, "file_individual.%d.data", rank);
     MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
     MPI_File_set_size(file, 0);
     MPI_File_write_at(file, 0, numbers, 6, MPI_INT, MPI_STATUS_IGNORE);

@@ -28,9 +28,9 @@ pub struct Pointers {
 }
 
 impl Session {
-    /// A bit of an access mode in the program's form.
-    fn mode_bit(&self, name: &str) -> usize {
-        self.values.above(name).unwrap_or(0)
+    /// Access modes, together, in the program's form.
+    fn modes(&self, names: &[&str]) -> usize {
+        names.iter().fold(0, |bits, name| bits | self.values.above(name).unwrap_or(0))
     }
 
     /// The pointers of all open files. What was written is made visible before.
@@ -55,7 +55,7 @@ impl Session {
 
     fn content(&self, record: &Record) -> Option<Vec<u8>> {
         let Some(Argument::Word(mode)) = record.arguments.get(2) else { return None };
-        let kept = self.mode_bit("MPI_MODE_RDWR") | self.mode_bit("MPI_MODE_DELETE_ON_CLOSE");
+        let kept = self.modes(&["MPI_MODE_RDWR", "MPI_MODE_DELETE_ON_CLOSE"]);
         if mode & kept == 0 || !self.first_of(record) {
             return None;
         }
@@ -90,13 +90,11 @@ impl Session {
     /// If it cannot be copied.
     pub fn reopen(&mut self, record: &mut Record, files: &[Pointers]) -> Result<(), String> {
         let Some(Argument::Word(mode)) = record.arguments.get(2).cloned() else { return Ok(()) };
-        let [create, exclusive, delete] = ["MPI_MODE_CREATE", "MPI_MODE_EXCL", "MPI_MODE_DELETE_ON_CLOSE"];
-        let once = [create, exclusive, delete].into_iter().fold(0, |bits, name| bits | self.mode_bit(name));
+        let once = self.modes(&["MPI_MODE_CREATE", "MPI_MODE_EXCL", "MPI_MODE_DELETE_ON_CLOSE"]);
         record.arguments[2] = Argument::Word(mode & !once);
-        let written = self.mode_bit("MPI_MODE_WRONLY") | self.mode_bit("MPI_MODE_RDWR");
-        let changes = mode & (written | self.mode_bit(delete)) != 0;
+        let changed = self.modes(&["MPI_MODE_WRONLY", "MPI_MODE_RDWR", "MPI_MODE_DELETE_ON_CLOSE"]);
         let (Some(from), Some(scratch)) = (path_of(record), self.scratch.clone()) else { return Ok(()) };
-        if !changes {
+        if mode & changed == 0 {
             return Ok(());
         }
         let copy = scratch.join(format!("mpi-{:016x}", crate::log::hash(from.as_os_str().as_bytes())));
