@@ -138,16 +138,14 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     restore::memory(images, &state)?;
     space::set_state(&space_state)?;
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
-    let scratch = replay.out.join(format!("scratch-{rank:05}"));
+    let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
     std::fs::create_dir_all(&scratch)?;
-    let shared = replay.out.join(format!("files-{}", replay.report.steps.len()));
-    std::fs::create_dir_all(&shared)?;
     files::restore(&file_state, &scratch)?;
     signals::restore(&signal_state);
     let watch: Vec<u64> = step.watch.get(rank as usize).cloned().unwrap_or_default();
     let events = mpi.events;
     let frame = state.frame as *mut Frame;
-    mpi.restore(level, &shared).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
+    mpi.restore(level).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
     session().next_stop = watch.iter().copied().find(|&at| at > events).unwrap_or(u64::MAX);
     replay.step = step;
     // SAFETY: the memory of the image is in place, its threads are those that were saved with it.

@@ -10,7 +10,7 @@ use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program as JobProgra
 use phasecast_trace::{Rank, Trace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -193,7 +193,7 @@ impl<'a> Base<'a> {
         }
     }
 
-    /// Restarts a cut under `target`; the program must end there as `expected`.
+    /// Restarts a cut under `target`; the program must end there as `expected`, and leave what the base run wrote as it is.
     ///
     /// # Errors
     /// If it does not.
@@ -206,7 +206,13 @@ impl<'a> Base<'a> {
             steps: vec![Step { cut: cut.id, watch }],
             out: out.clone(),
         };
+        let before = files(&self.folder("work"));
         let outcome = finished(&mut self.host(target, &format!("replay-{}.json", cut.id), &job), &how)?;
+        let after = files(&self.folder("work"));
+        let changed = changes(&before, &after);
+        if !changed.is_empty() {
+            return Err(format!("{how}: the restart has changed {changed:?}, which the base run wrote"));
+        }
         let stderr = outcome.stderr.clone();
         let printed = well(self.program, outcome, &how)?;
         if &printed != expected {
@@ -240,6 +246,17 @@ impl<'a> Base<'a> {
         command.arg(phasecast()).arg("host").arg(file);
         command
     }
+}
+
+/// The files of a folder, with what is in them.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).expect("the folder is there").flatten().map(|entry| entry.path());
+    entries.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect()
+}
+
+/// The names of files that differ, come or go.
+fn changes<'a>(a: &'a BTreeMap<PathBuf, Vec<u8>>, b: &'a BTreeMap<PathBuf, Vec<u8>>) -> BTreeSet<&'a Path> {
+    a.keys().chain(b.keys()).map(PathBuf::as_path).filter(|name| a.get(*name) != b.get(*name)).collect()
 }
 
 /// The report that a rank has left in a folder.

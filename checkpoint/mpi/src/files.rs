@@ -1,13 +1,15 @@
 //! Files of MPI-IO. At a cut their pointers are noted; at a restart a file that is written or deleted is copied first, as far
-//! as it went at the cut, and the program goes on with the copy.
-use crate::calls::lower;
+//! as it went at the cut, and the program goes on with the copy; so does what it opens or deletes later.
+use crate::calls::{MOST, lower};
+use crate::forward;
 use crate::log::{Argument, Record};
-use crate::session::Session;
+use crate::session::{Call, Session, session};
 use phasecast_abi::Kind;
+use phasecast_process::apart;
 use serde::{Deserialize, Serialize};
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 /// Files that are read and written have their content saved up to this size; larger ones are taken as they are found.
 const SAVED: u64 = 64 << 20;
@@ -89,29 +91,115 @@ impl Session {
     /// # Errors
     /// If it cannot be copied.
     pub fn reopen(&mut self, record: &mut Record, files: &[Pointers]) -> Result<(), String> {
-        let Some(Argument::Word(mode)) = record.arguments.get(2).cloned() else { return Ok(()) };
-        let once = self.modes(&["MPI_MODE_CREATE", "MPI_MODE_EXCL", "MPI_MODE_DELETE_ON_CLOSE"]);
-        record.arguments[2] = Argument::Word(mode & !once);
-        let changed = self.modes(&["MPI_MODE_WRONLY", "MPI_MODE_RDWR", "MPI_MODE_DELETE_ON_CLOSE"]);
-        let (Some(from), Some(scratch)) = (path_of(record), self.scratch.clone()) else { return Ok(()) };
-        if mode & changed == 0 {
+        let (Some(Argument::Word(mode)), Some(from)) = (record.arguments.get(2).cloned(), path_of(record)) else {
             return Ok(());
-        }
-        let copy = scratch.join(format!("mpi-{:016x}", crate::log::hash(from.as_os_str().as_bytes())));
-        if self.first_of(record) {
+        };
+        record.arguments[2] = Argument::Word(mode & !self.modes(&["MPI_MODE_EXCL"]));
+        let changed = self.modes(&["MPI_MODE_WRONLY", "MPI_MODE_RDWR", "MPI_MODE_DELETE_ON_CLOSE"]);
+        if mode & changed != 0 && self.first_of(record) {
             let saved = made(record).and_then(|number| files.iter().find(|file| file.number == number));
-            let wrap =
-                |error: std::io::Error| format!("{} cannot be copied to {}: {error}", from.display(), copy.display());
-            place(&from, &copy, saved).map_err(wrap)?;
+            let size = saved.map_or(0, |saved| saved.size.max(0) as u64);
+            let content = saved.and_then(|saved| saved.content.as_deref());
+            apart::copy(&from, size, content)
+                .map_err(|error| format!("{} cannot be copied: {error}", from.display()))?;
         }
         let Some(Argument::Word(comm)) = record.arguments.first().cloned() else { return Ok(()) };
-        let comm = self.down_handle(Kind::Communicator, comm);
-        let library = self.library;
-        lower!(library, MPI_Barrier(comm));
-        let name = CString::new(copy.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-        record.arguments[1] = Argument::Bytes(name.into_bytes_with_nul());
+        if let Some(name) = self.kept_apart(comm, from, mode) {
+            record.arguments[1] = Argument::Bytes(name.into_bytes_with_nul());
+        }
         Ok(())
     }
+
+    /// The file that all ranks of a communicator are to open in place of the one that the program names: the first chooses.
+    fn kept_apart(&mut self, comm: usize, path: PathBuf, mode: usize) -> Option<CString> {
+        let ours = self.comm(comm)?.rank == 0;
+        let mut name = vec![0u8; libc::PATH_MAX as usize];
+        if ours {
+            let has = |mode: usize, name: &str| mode & self.modes(&[name]) != 0;
+            let removed = has(mode, "MPI_MODE_DELETE_ON_CLOSE");
+            let flags = [
+                (has(mode, "MPI_MODE_WRONLY"), libc::O_WRONLY),
+                (has(mode, "MPI_MODE_RDWR") || removed, libc::O_RDWR),
+                (has(mode, "MPI_MODE_CREATE"), libc::O_CREAT),
+                (has(mode, "MPI_MODE_EXCL"), libc::O_EXCL),
+            ];
+            let flags = flags.iter().filter(|(set, _)| *set).fold(0, |flags, (_, flag)| flags | flag);
+            let chosen = apart::opened(&path, flags, removed).unwrap_or_else(|error| {
+                eprintln!("phasecast: {} cannot be copied, so that it is not opened: {error}", path.display());
+                apart::copy_of(&path).map(|copy| copy.join("not copied"))
+            });
+            let chosen = chosen.map(PathBuf::into_os_string).unwrap_or_default();
+            let fits = chosen.len().min(name.len() - 1);
+            name[..fits].copy_from_slice(&chosen.as_bytes()[..fits]);
+        }
+        let (library, byte) = (self.library, self.library.constant("MPI_BYTE").unwrap_or(0));
+        let below = self.down_handle(Kind::Communicator, comm);
+        lower!(library, MPI_Bcast(name.as_mut_ptr(), name.len(), byte, 0, below));
+        CStr::from_bytes_until_nul(&name).ok().filter(|name| !name.is_empty()).map(CStr::to_owned)
+    }
+}
+
+/// A file is opened: an event. After a restart it is one that is kept apart from the original, if the program may change it.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn open(call: &mut Call) -> usize {
+    let mut s = session();
+    // SAFETY: the caller's.
+    let path = s.replayed.then(|| unsafe { named(call, 1) });
+    let name = path.and_then(|path| s.kept_apart(call.arg(0), path, call.arg(2)));
+    drop(s);
+    // SAFETY: the caller's.
+    let result = unsafe { renamed(call, 1, name) };
+    if result as i32 == 0 {
+        session().event();
+    }
+    result
+}
+
+/// A file is deleted; after a restart, what stands for it.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn delete(call: &mut Call) -> usize {
+    if !session().replayed {
+        // SAFETY: the caller's.
+        return unsafe { forward::forward(call) };
+    }
+    // SAFETY: the caller's.
+    let path = unsafe { named(call, 0) };
+    if apart::remove(&path) {
+        return 0;
+    }
+    // If it is kept apart, the library says that there is no such file.
+    let name = apart::copy_of(&path).and_then(|copy| CString::new(copy.into_os_string().into_vec()).ok());
+    // SAFETY: the caller's.
+    unsafe { renamed(call, 0, name) }
+}
+
+/// The path that argument `at` of a call names.
+///
+/// # Safety
+/// A call of the gate, with a text there.
+unsafe fn named(call: &Call, at: usize) -> PathBuf {
+    // SAFETY: the caller's.
+    plain(unsafe { CStr::from_ptr(call.arg(at) as *const c_char) }.to_bytes())
+}
+
+/// Passes a call on with another name in argument `at`, if there is one.
+///
+/// # Safety
+/// A call of the gate.
+unsafe fn renamed(call: &mut Call, at: usize, name: Option<CString>) -> usize {
+    let shape = session().shape(call.index);
+    let args = forward::arguments(call, shape.lanes.len());
+    let rename = |below: &mut [usize; MOST]| {
+        if let (Some(argument), Some(name)) = (below.get_mut(at), &name) {
+            *argument = name.as_ptr() as usize;
+        }
+    };
+    // SAFETY: the caller's; the name lives through the call.
+    unsafe { forward::forward_with(call.index, shape, &args, rename) }
 }
 
 /// Whether a procedure begins or ends a split collective of a file.
@@ -140,21 +228,16 @@ fn made(record: &Record) -> Option<u32> {
 
 fn path_of(record: &Record) -> Option<PathBuf> {
     let Some(Argument::Bytes(name)) = record.arguments.get(1) else { return None };
-    Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.strip_suffix(&[0]).unwrap_or(name))))
+    Some(plain(name.strip_suffix(&[0]).unwrap_or(name)))
 }
 
-/// Puts a file as it was at the cut under the name `copy`, unless another rank has done so.
-fn place(from: &Path, copy: &Path, saved: Option<&Pointers>) -> std::io::Result<()> {
-    let part = copy.with_extension(std::process::id().to_string());
-    match saved.and_then(|saved| saved.content.as_ref()) {
-        Some(content) => std::fs::write(&part, content)?,
-        None if from.exists() => std::fs::copy(from, &part).map(|_| ())?,
-        // A machine that never saw the file: what the program only writes need not be there.
-        None => std::fs::write(&part, [])?,
+/// A file's name without the kind of file system that ROMIO lets stand in front of it, as in `ufs:data`.
+fn plain(name: &[u8]) -> PathBuf {
+    let path = |name: &[u8]| PathBuf::from(OsStr::from_bytes(name));
+    match name.iter().position(|byte| *byte == b':') {
+        Some(at) if at > 1 && name[..at].iter().all(u8::is_ascii_alphanumeric) && !path(name).exists() => {
+            path(&name[at + 1..])
+        }
+        _ => path(name),
     }
-    let file = std::fs::OpenOptions::new().write(true).open(&part)?;
-    file.set_len(saved.map_or(0, |saved| saved.size.max(0) as u64))?;
-    let placed = std::fs::hard_link(&part, copy);
-    std::fs::remove_file(&part)?;
-    placed.or_else(|error| if error.kind() == std::io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
 }

@@ -20,7 +20,6 @@ use crate::windows::OneSided;
 use crate::words::Scratch;
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What an image holds of a rank's MPI.
@@ -85,11 +84,10 @@ impl State {
     }
 
     /// Makes everything again, on all ranks together. The memory of the image is in place, the library initialised.
-    /// `scratch`: a folder that all ranks reach, for copies of files that the program writes through MPI.
     ///
     /// # Errors
     /// If the library refuses something: what, and with which error.
-    pub fn restore(mut self, level: i32, scratch: &Path) -> Result<(), String> {
+    pub fn restore(mut self, level: i32) -> Result<(), String> {
         let (library, hooks) = life::host();
         for (_, name) in &self.procedures {
             by_name_index(name).ok_or_else(|| format!("this phasecast does not know {name}"))?;
@@ -110,7 +108,7 @@ impl State {
         s.memory.forget_values();
         s.fortran = self.fortran;
         s.traffic = self.traffic;
-        s.scratch = Some(scratch.to_owned());
+        s.replayed = true;
         s.events = self.events;
         s.errors = self.errors;
         s.errors_again()?;

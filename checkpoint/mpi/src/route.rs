@@ -37,6 +37,8 @@ pub fn route(shape: &Shape) -> Route {
             return attributes::free_key;
         }
         "MPI_Type_free" => return attributes::free_type,
+        "MPI_File_open" => return files::open,
+        "MPI_File_delete" => return files::delete,
         "MPI_Grequest_start" => return callbacks::generalized,
         "MPI_Request_get_status" => return start::get_status,
         "MPI_Status_c2f" | "MPI_Status_f2c" | "MPI_Status_c2f08" | "MPI_Status_f082c" | "MPI_Status_f2f08"

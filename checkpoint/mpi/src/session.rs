@@ -87,8 +87,8 @@ pub struct Session {
     pub errors: crate::errors::Own,
     /// One-sided communication that is under way.
     pub one_sided: crate::windows::OneSided,
-    /// A folder for copies of files that an image has open for writing.
-    pub scratch: Option<std::path::PathBuf>,
+    /// Whether the program goes on from an image: what it writes is kept apart from the originals.
+    pub replayed: bool,
     /// A communicator of our own, with all ranks.
     pub private: usize,
     /// A communicator of our own, with this rank only.
@@ -223,7 +223,7 @@ impl Session {
             split: Vec::new(),
             errors: crate::errors::Own::default(),
             one_sided: crate::windows::OneSided::default(),
-            scratch: None,
+            replayed: false,
             private: 0,
             private_self: 0,
             place: (0, 1),

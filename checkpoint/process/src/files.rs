@@ -1,6 +1,6 @@
 //! The program's files: what its descriptors stand for, how to get them back under their old numbers.
 use crate::descriptors::{OWN, RESERVED, program, set_program};
-use crate::{Error, overlay};
+use crate::{Error, apart, overlay};
 use libc::{EBUSY, c_int};
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
@@ -198,7 +198,7 @@ fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
 
 /// Brings back the files of an image under their old numbers. Files that are written are copied to the folder `scratch`
 /// first, as far as they went, and so is whatever the program opens for writing later: nothing outside it is changed.
-/// The folder is this process's alone; [`clear`] empties it.
+/// The folder is that of all ranks of a launch; [`clear`] empties it.
 ///
 /// # Errors
 /// If a file is missing or its number is taken: see [`reserve`].
@@ -251,15 +251,12 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
         }
         What::Same(other) => return place(*other),
         What::Special(path) => path.clone(),
-        What::Named(path, size) if file.flags & libc::O_ACCMODE != libc::O_RDONLY => {
-            overlay::copy(path, *size, scratch)?
-        }
-        What::Named(path, _) => overlay::find(path, scratch),
+        What::Named(path, size) if file.flags & libc::O_ACCMODE != libc::O_RDONLY => apart::copy(path, *size, None)?,
+        What::Named(path, _) => apart::find(path),
         What::Unnamed(content) => {
-            let path = scratch.join(format!("unnamed-{}-{}", std::process::id(), file.fd));
-            let mut copy = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+            let mut copy = tempfile::NamedTempFile::new_in(scratch)?;
             copy.write_all(content)?;
-            path
+            copy.keep()?.1
         }
     };
     let made = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;

@@ -5,6 +5,7 @@
 //! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
 //! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
 //! [`threads::restore_main`], [`threads::recreate`], [`gate::resume`].
+pub mod apart;
 mod descriptors;
 pub mod elf;
 mod error;

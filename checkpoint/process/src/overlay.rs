@@ -1,28 +1,40 @@
 //! Keeps what a replayed program writes apart from the originals: files that it opens for writing are copied to a scratch
-//! folder first and opened there, files it removes or renames are only marked. The trap handler does this: buffers of its
-//! own, raw system calls. What `stat` tells of such a file is the original's.
+//! folder first and opened there, files it removes or renames are only marked. All ranks share the folder, as they do the
+//! originals; files on a disk of one machine are that machine's there, too. The trap handler does this: buffers of its own,
+//! raw system calls. What `stat` tells of such a file is the original's.
 use crate::descriptors;
-use crate::own::Guarded;
+use crate::own::{Guarded, Lock};
 use crate::sys::{self, error, failed, syscall};
-use crate::text::{MOST, Text, name};
+use crate::text::{MOST, NAME, Text, name};
 use crate::trap::Call;
 use libc::{AT_FDCWD, EEXIST, ENAMETOOLONG, ENOENT, c_int};
 use std::ffi::{CString, OsStr};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-struct Buffers {
-    scratch: Text,
+pub(crate) struct Buffers {
+    pub(crate) scratch: Text,
     folder: Text,
-    path: Text,
-    copy: Text,
+    pub(crate) path: Text,
+    pub(crate) copy: Text,
     gone: Text,
     other: Text,
 }
 
+/// What an open leads to.
+pub(crate) enum Opened {
+    /// The file of the name that was given.
+    Given,
+    /// The copy, with these flags.
+    Copy(c_int),
+    /// Nothing: an error.
+    Failed(isize),
+}
+
 static ON: AtomicBool = AtomicBool::new(false);
+/// Tells this machine from others.
+static MACHINE: AtomicU32 = AtomicU32::new(0);
 static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     scratch: Text::new(),
     folder: Text::new(),
@@ -47,9 +59,19 @@ pub(crate) fn disable() {
 
 /// From now on nothing outside `scratch` is written.
 pub(crate) fn enable(scratch: &Path) {
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    MACHINE.store(machine.bytes().fold(0, |hash: u32, byte| hash.wrapping_mul(31) ^ u32::from(byte)), Relaxed);
     let mut buffers = BUFFERS.lock();
     let fits = buffers.scratch.set(&[scratch.as_os_str().as_bytes()]);
     ON.store(fits, Relaxed);
+}
+
+/// The tables, made to stand for a path; none if no program is replayed or the path is not to be kept apart.
+pub(crate) fn of(path: &Path) -> Option<Lock<'static, Buffers>> {
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let mut buffers = ON.load(Relaxed).then(|| BUFFERS.lock())?;
+    // SAFETY: a text that ends with a zero byte.
+    unsafe { buffers.resolve(AT_FDCWD as usize, name.as_ptr() as usize) }.then_some(buffers)
 }
 
 impl Buffers {
@@ -98,12 +120,45 @@ impl Buffers {
         if special.iter().any(|s| path.starts_with(s)) || path.starts_with(self.scratch.get()) {
             return false;
         }
-        let name = name(path);
+        let machine = if on_a_disk_of_its_own(path, &mut self.other) { MACHINE.load(Relaxed) } else { 0 };
+        let name = name(path, machine);
         self.copy.set(&[self.scratch.get(), b"/", &name]) && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
     }
 
-    unsafe fn open(&mut self, flags: c_int, mode: usize) -> Option<isize> {
+    /// What an open of the path leads to. The copy is made if it is needed.
+    pub(crate) fn choose(&mut self, flags: c_int) -> Opened {
         let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
+        let (has_copy, gone) = (exists(&self.copy), exists(&self.gone));
+        if has_copy {
+            return Opened::Copy(flags);
+        }
+        if !writes {
+            return if gone { Opened::Failed(error(ENOENT)) } else { Opened::Given };
+        }
+        let kind = if gone { None } else { kind(&self.path) };
+        match kind {
+            None if flags & libc::O_CREAT == 0 => Opened::Failed(error(ENOENT)),
+            None => {
+                remove(&self.gone);
+                Opened::Copy(flags)
+            }
+            Some(libc::S_IFREG) if flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL => {
+                Opened::Failed(error(EEXIST))
+            }
+            Some(libc::S_IFREG) => {
+                if flags & libc::O_TRUNC == 0 {
+                    let result = duplicate(&self.path, &self.copy, &mut self.other);
+                    if failed(result) {
+                        return Opened::Failed(result);
+                    }
+                }
+                Opened::Copy(flags | libc::O_CREAT)
+            }
+            Some(_) => Opened::Given,
+        }
+    }
+
+    unsafe fn open(&mut self, flags: c_int, mode: usize) -> Option<isize> {
         let open = |path: &Text, flags: c_int| {
             // SAFETY: a path that ends with a zero byte.
             let result = unsafe { syscall!(libc::SYS_openat, AT_FDCWD, path.address(), flags, mode) };
@@ -116,43 +171,53 @@ impl Buffers {
         if flags & (libc::O_DIRECTORY | libc::O_PATH) != 0 {
             return None;
         }
-        let (has_copy, gone) = (exists(&self.copy), exists(&self.gone));
-        if has_copy {
-            return open(&self.copy, flags);
-        }
-        if !writes {
-            return gone.then_some(error(ENOENT));
-        }
-        let kind = if gone { None } else { kind(&self.path) };
-        match kind {
-            None if flags & libc::O_CREAT == 0 => Some(error(ENOENT)),
-            None => {
-                remove(&self.gone);
-                open(&self.copy, flags)
-            }
-            Some(libc::S_IFREG) if flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL => {
-                Some(error(EEXIST))
-            }
-            Some(libc::S_IFREG) => {
-                if flags & libc::O_TRUNC == 0 {
-                    let result = duplicate(&self.path, &self.copy, &mut self.other, usize::MAX);
-                    if failed(result) {
-                        return Some(result);
-                    }
-                }
-                open(&self.copy, flags | libc::O_CREAT)
-            }
-            Some(_) => None,
+        match self.choose(flags) {
+            Opened::Given => None,
+            Opened::Copy(flags) => open(&self.copy, flags),
+            Opened::Failed(error) => Some(error),
         }
     }
 
-    /// Marks the path as removed.
-    fn hide(&mut self) -> isize {
+    /// Marks the path as removed: what is to be seen of it is the copy, if there is one.
+    pub(crate) fn mark(&mut self) {
+        create(&self.gone);
+    }
+
+    /// Removes what the path stands for.
+    pub(crate) fn hide(&mut self) -> isize {
         let had = exists(&self.copy) || (!exists(&self.gone) && kind(&self.path).is_some());
         remove(&self.copy);
-        create(&self.gone);
+        self.mark();
         if had { 0 } else { error(ENOENT) }
     }
+}
+
+/// Whether a path lies in a file system that other machines do not see: names there are each machine's own.
+fn on_a_disk_of_its_own(path: &[u8], folder: &mut Text) -> bool {
+    const LOCAL: [libc::c_long; 8] = [
+        libc::EXT4_SUPER_MAGIC,
+        libc::XFS_SUPER_MAGIC,
+        libc::BTRFS_SUPER_MAGIC,
+        libc::F2FS_SUPER_MAGIC,
+        libc::TMPFS_MAGIC,
+        libc::OVERLAYFS_SUPER_MAGIC,
+        0x8584_58f6, // ramfs
+        0x2fc1_2fc1, // ZFS
+    ];
+    let mut end = path.len();
+    // The nearest folder above that exists.
+    while let Some(slash) = path.get(..end).and_then(|path| path.iter().rposition(|byte| *byte == b'/')) {
+        let above: &[u8] = if slash == 0 { b"/" } else { &path[..slash] };
+        // SAFETY: a path that ends with a zero byte, and a structure to fill.
+        unsafe {
+            let mut about: libc::statfs = std::mem::zeroed();
+            if folder.set(&[above]) && !failed(syscall!(libc::SYS_statfs, folder.address(), &raw mut about)) {
+                return LOCAL.contains(&about.f_type);
+            }
+        }
+        end = slash;
+    }
+    true
 }
 
 fn exists(path: &Text) -> bool {
@@ -183,10 +248,10 @@ fn kind(path: &Text) -> Option<libc::mode_t> {
     }
 }
 
-/// Copies up to `most` bytes. The copy appears whole or not at all; if another process was first, its copy stays.
-fn duplicate(from: &Text, to: &Text, draft: &mut Text, most: usize) -> isize {
+/// Copies a file. The copy appears whole or not at all; if another process was first, its copy stays.
+fn duplicate(from: &Text, to: &Text, draft: &mut Text) -> isize {
     let mut number = *b".0000000000";
-    let mut rest = sys::gettid();
+    let mut rest = sys::gettid() ^ MACHINE.load(Relaxed);
     for digit in number[1..].iter_mut().rev() {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
@@ -210,15 +275,10 @@ fn duplicate(from: &Text, to: &Text, draft: &mut Text, most: usize) -> isize {
         if !failed(syscall!(libc::SYS_fstat, source, &raw mut stat)) {
             syscall!(libc::SYS_fchmod, target, stat.st_mode & 0o777 | 0o600);
         }
-        let mut left = most;
         let result = loop {
-            let count = syscall!(libc::SYS_sendfile, target, source, 0, left.min(1 << 30));
+            let count = syscall!(libc::SYS_sendfile, target, source, 0, 1usize << 30);
             if count <= 0 {
                 break count;
-            }
-            left = left.saturating_sub(count as usize);
-            if left == 0 {
-                break 0;
             }
         };
         syscall!(libc::SYS_close, source);
@@ -302,74 +362,16 @@ unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]
             }
             other => return Some(other.unwrap_or(0)),
         }
-        let source = name(buffers.path.get());
-        create(&buffers.gone);
+        let Some(name) = buffers.copy.get().last_chunk::<NAME>().copied() else { return Some(error(ENAMETOOLONG)) };
+        buffers.mark();
         if !buffers.resolve(to_dir, to) {
             return Some(error(libc::EXDEV));
         }
         remove(&buffers.gone);
         let Buffers { scratch, other, copy, .. } = buffers;
-        if !other.set(&[scratch.get(), b"/", &source]) {
+        if !other.set(&[scratch.get(), b"/", &name]) {
             return Some(error(ENAMETOOLONG));
         }
         Some(syscall!(libc::SYS_renameat2, AT_FDCWD, other.address(), AT_FDCWD, copy.address(), 0))
-    }
-}
-
-fn copy_path(path: &Path, scratch: &Path) -> PathBuf {
-    let name = name(path.as_os_str().as_bytes());
-    scratch.join(OsStr::from_bytes(&name))
-}
-
-/// A copy of the first `size` bytes of a file, in the scratch folder; zeros stand for what is missing.
-pub(crate) fn copy(path: &Path, size: u64, scratch: &Path) -> io::Result<PathBuf> {
-    let to = copy_path(path, scratch);
-    if to.exists() {
-        return Ok(to);
-    }
-    let text = |path: &Path| {
-        let mut text = Box::new(Text::new());
-        let fits = text.set(&[CString::new(path.as_os_str().as_bytes())?.as_bytes()]);
-        if fits { Ok(text) } else { Err(io::Error::from_raw_os_error(ENAMETOOLONG)) }
-    };
-    let (source, target) = (text(path)?, text(&to)?);
-    let most = usize::try_from(size).unwrap_or(usize::MAX);
-    if most > 0 && exists(&source) {
-        let result = duplicate(&source, &target, &mut Text::new(), most);
-        if failed(result) {
-            return Err(io::Error::from_raw_os_error(-result as i32));
-        }
-    }
-    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&to)?;
-    if file.metadata()?.len() < size {
-        file.set_len(size)?;
-    }
-    Ok(to)
-}
-
-/// Where a file is read: its copy if there is one.
-pub(crate) fn find(path: &Path, scratch: &Path) -> PathBuf {
-    let copy = copy_path(path, scratch);
-    if copy.exists() { copy } else { path.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_has_the_size_it_had_and_stays_if_it_exists() {
-        let scratch = std::env::temp_dir().join(format!("phasecast-overlay-{}", std::process::id()));
-        std::fs::create_dir(&scratch).unwrap();
-        let original = scratch.join("original");
-        std::fs::write(&original, b"0123456789").unwrap();
-        let first = copy(&original, 4, &scratch).unwrap();
-        assert_eq!(std::fs::read(&first).unwrap(), b"0123");
-        std::fs::write(&first, b"new").unwrap();
-        assert_eq!(std::fs::read(copy(&original, 3, &scratch).unwrap()).unwrap(), b"new");
-        let missing = copy(&scratch.join("missing"), 3, &scratch).unwrap();
-        assert_eq!(std::fs::read(&missing).unwrap(), [0; 3]);
-        assert_eq!(find(&original, &scratch), first);
-        std::fs::remove_dir_all(&scratch).unwrap();
     }
 }

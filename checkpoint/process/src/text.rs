@@ -1,9 +1,12 @@
 //! Paths in buffers of their own, for code that must not allocate.
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Longest path.
 pub(crate) const MOST: usize = 4096;
 /// A copy's name: 32 hexadecimal digits.
-const NAME: usize = 32;
+pub(crate) const NAME: usize = 32;
 
 /// A path that ends with a zero byte.
 pub(crate) struct Text {
@@ -52,15 +55,20 @@ impl Text {
         })
     }
 
+    pub(crate) fn path(&self) -> PathBuf {
+        PathBuf::from(OsStr::from_bytes(self.get()))
+    }
+
     pub(crate) fn address(&self) -> *const u8 {
         self.bytes.as_ptr()
     }
 }
 
-/// The name of a path's copy: two hashes (FNV-1a with different starts).
-pub(crate) fn name(path: &[u8]) -> [u8; NAME] {
+/// The name of a path's copy on a machine: two hashes (FNV-1a with different starts).
+pub(crate) fn name(path: &[u8], machine: u32) -> [u8; NAME] {
     let mut name = [0; NAME];
     for (half, start) in [0xcbf2_9ce4_8422_2325u64, 0x6c62_272e_07bb_0142].into_iter().enumerate() {
+        let start = start ^ u64::from(machine);
         let hash = path.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
         for digit in 0..16 {
             name[half * 16 + digit] = b"0123456789abcdef"[(hash >> (60 - 4 * digit)) as usize & 15];

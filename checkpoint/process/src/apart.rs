@@ -1,0 +1,109 @@
+//! Files of a replayed program for the host: what stands for them in the scratch folder, for descriptors and MPI files that
+//! are opened again and for what MPI opens and deletes by name.
+use crate::overlay::{self, Opened};
+use crate::sys::{error, failed};
+use libc::{EEXIST, ENOENT, c_int};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind::AlreadyExists, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where the copy of a file is or would be, which is kept apart; none if no program is replayed or for devices.
+pub fn copy_of(path: &Path) -> Option<PathBuf> {
+    Some(overlay::of(path)?.copy.path())
+}
+
+/// Makes sure that there is a copy of the first `size` bytes of a file: `content`, or else what is found under its name,
+/// or on a machine that never saw it zeros. A copy that is there stays: all ranks may ask for it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBuf> {
+    let Some(copy) = copy_of(path).filter(|copy| !copy.exists()) else {
+        return Ok(find(path));
+    };
+    let draft = tempfile::NamedTempFile::new_in(copy.parent().unwrap_or(&copy))?;
+    match content {
+        Some(content) => fs::write(draft.path(), content)?,
+        None if path.is_file() => {
+            let from = File::open(path)?;
+            let mode = from.metadata()?.permissions().mode() & 0o777 | 0o600;
+            draft.as_file().set_permissions(Permissions::from_mode(mode))?;
+            io::copy(&mut from.take(size), &mut draft.as_file())?;
+        }
+        None => {}
+    }
+    draft.as_file().set_len(size)?;
+    match fs::hard_link(draft.path(), &copy) {
+        Err(error) if error.kind() != AlreadyExists => Err(error),
+        _ => Ok(copy),
+    }
+}
+
+/// Where a file is read: its copy if there is one.
+pub fn find(path: &Path) -> PathBuf {
+    copy_of(path).filter(|copy| copy.exists()).unwrap_or_else(|| path.to_owned())
+}
+
+/// The file that a program gets that opens a path with the flags of `open`: its copy, which is made if it is to be written,
+/// or none where the original itself is right. It is not there if the program has removed it. `removed`: the program has it
+/// removed when it is closed.
+///
+/// # Errors
+/// If it cannot be copied.
+pub fn opened(path: &Path, flags: c_int, removed: bool) -> io::Result<Option<PathBuf>> {
+    let Some(mut buffers) = overlay::of(path) else { return Ok(None) };
+    match buffers.choose(flags) {
+        Opened::Given => Ok(None),
+        Opened::Failed(result) if result == error(EEXIST) => Ok(None),
+        Opened::Failed(result) if result != error(ENOENT) => Err(io::Error::from_raw_os_error(-result as i32)),
+        _ => {
+            if removed {
+                buffers.mark();
+            }
+            Ok(Some(buffers.copy.path()))
+        }
+    }
+}
+
+/// Removes what stands for a path. False if there is nothing to remove.
+pub fn remove(path: &Path) -> bool {
+    overlay::of(path).is_some_and(|mut buffers| !failed(buffers.hide()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_replayed_program_are_kept_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let (original, missing) = (folder.path().join("original"), folder.path().join("missing"));
+        fs::write(&original, b"0123456789").unwrap();
+        assert_eq!(copy_of(&original), None);
+        assert!(opened(&original, libc::O_RDWR, false).unwrap().is_none() && !remove(&original));
+        crate::own::prepare().unwrap();
+        let scratch = folder.path().join("scratch");
+        fs::create_dir(&scratch).unwrap();
+        overlay::enable(&scratch);
+
+        assert_eq!(opened(&original, libc::O_RDONLY, false).unwrap(), None);
+        assert_eq!(opened(&original, libc::O_CREAT | libc::O_EXCL, false).unwrap(), None);
+        let first = copy(&original, 4, None).unwrap();
+        assert_eq!((fs::read(&first).unwrap().as_slice(), find(&original)), (&b"0123"[..], first.clone()));
+        fs::write(&first, b"new").unwrap();
+        assert_eq!(fs::read(copy(&original, 3, None).unwrap()).unwrap(), b"new");
+        assert_eq!(fs::read(copy(&missing, 3, None).unwrap()).unwrap(), [0; 3]);
+        assert_eq!(opened(&original, libc::O_RDONLY, false).unwrap(), Some(first.clone()));
+        assert!(remove(&original) && !remove(&original) && !first.exists());
+        assert_eq!(opened(&original, libc::O_RDONLY, false).unwrap(), Some(first.clone()));
+        assert_eq!(fs::read(copy(&original, 2, Some(b"saved")).unwrap()).unwrap(), b"sa");
+        assert_eq!(opened(&original, libc::O_WRONLY, true).unwrap(), Some(first.clone()));
+        fs::remove_file(&first).unwrap();
+        assert_eq!(opened(&original, libc::O_RDONLY, false).unwrap(), Some(first));
+
+        overlay::disable();
+        assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
+        assert_eq!((copy_of(&original), fs::read(&original).unwrap().as_slice()), (None, &b"0123456789"[..]));
+    }
+}
