@@ -1,14 +1,20 @@
-// A window without memory of its own: pieces are attached, used and detached.
+// A window without memory of its own: pieces are attached, used and detached, and many small ones that MPI gave.
 #include "state.h"
 
 int main(void) {
     start();
-    int piece[4] = {0}, in;
+    enum { SMALL = 200 };
+    int piece[4] = {0}, in, *small[SMALL];
     MPI_Win win;
     MPI_Aint place, theirs;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     beat();
     MPI_Win_attach(win, piece, sizeof piece);
+    for (int i = 0; i < SMALL; i++) {
+        MPI_Alloc_mem(sizeof(int), MPI_INFO_NULL, &small[i]);
+        MPI_Win_attach(win, small[i], sizeof(int));
+        *small[i] = i;
+    }
     MPI_Get_address(piece, &place);
     for (int i = 0; i < 3; i++) {
         MPI_Sendrecv(&place, 1, MPI_AINT, before, 1, &theirs, 1, MPI_AINT, after, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -18,6 +24,11 @@ int main(void) {
         MPI_Win_fence(0, win);
         CHECK(piece[i] == 5 * i + before);
         beat();
+    }
+    for (int i = 0; i < SMALL; i++) {
+        CHECK(*small[i] == i);
+        MPI_Win_detach(win, small[i]);
+        MPI_Free_mem(small[i]);
     }
     MPI_Win_detach(win, piece);
     beat();

@@ -39,6 +39,8 @@ int main(void) {
     MPI_Win_shared_query(far, MPI_PROC_NULL, &bytes, &unit, &there);
     // Some libraries round parts up that lie apart.
     CHECK(bytes >= N * (MPI_Aint)sizeof(int) && unit == 8 && (rank != 1 || there == apart));
+    MPI_Win_shared_query(far, 0, &bytes, &unit, &base);
+    CHECK(bytes == 0 && !base);
     fill(own, n, 100 + rank);
     if (!empty) fill(apart, N, 200 + rank);
     for (int i = 0; i < 3; i++) {

@@ -8,6 +8,7 @@
 mod absent;
 mod allocated;
 mod attributes;
+mod blocks;
 mod callbacks;
 mod calls;
 mod changes;

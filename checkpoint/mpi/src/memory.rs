@@ -1,6 +1,7 @@
 //! Memory that MPI lends to a program. It must be the program's own, so that an image has it: it is taken from the upper
 //! half's range.
 use crate::allocated::Allocated;
+use crate::blocks::Blocks;
 use crate::calls::lower;
 use crate::forward::{arguments, forward_with};
 use crate::session::{Call, Session, session};
@@ -17,7 +18,7 @@ pub const PAGE: usize = 4096;
 /// Memory that was lent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lent {
-    blocks: Vec<(usize, usize)>,
+    blocks: Blocks,
     /// Windows with memory of their own.
     pub allocated: Vec<Allocated>,
     /// Windows on memory that the ranks of a node share.
@@ -32,10 +33,7 @@ pub struct Lent {
 
 impl Lent {
     fn allocate(&mut self, size: usize) -> Option<usize> {
-        let length = size.max(1).next_multiple_of(PAGE);
-        let at = space::lend(None, length).ok()?;
-        self.blocks.push((at, length));
-        Some(at)
+        self.blocks.take(size, |length| space::lend(None, length).ok())
     }
 
     /// Forgets which values have been copied: the library has others now.
@@ -70,10 +68,7 @@ impl Lent {
     }
 
     fn free(&mut self, at: usize) -> bool {
-        let Some(found) = self.blocks.iter().position(|block| block.0 == at) else { return false };
-        let (at, length) = self.blocks.swap_remove(found);
-        space::take_back(at, length);
-        true
+        self.blocks.give_back(at, space::take_back)
     }
 }
 

@@ -70,8 +70,10 @@ impl Shared {
         self.base(self.rank)
     }
 
+    /// Where the part of a rank begins; null for an empty one, as the libraries have it.
     fn base(&self, rank: usize) -> usize {
-        self.at + self.parts[rank].offset
+        let part = self.parts[rank];
+        if part.size == 0 { 0 } else { self.at + part.offset }
     }
 }
 
