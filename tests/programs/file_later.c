@@ -1,4 +1,4 @@
-// MPI files that are opened, deleted and read by other ways again and again: after a cut, too, none is the user's own.
+// MPI files that are opened, deleted, renamed and read by other ways again and again: after a cut, too, none is the user's own.
 #include "state.h"
 
 static int class_of(int error) {
@@ -11,12 +11,16 @@ int main(void) {
     start();
     MPI_File file, brief;
     int in[2];
-    char own[40], log[40];
+    char own[40], moved[40], log[40], text[8] = "";
     sprintf(own, "file_later.%d.data", rank);
+    sprintf(moved, "file_later.%d.moved", rank);
     sprintf(log, "file_later.%d.log", rank);
     for (int i = 0; i < 3; i++) {
         FILE *made = fopen(own, "w");
         CHECK(made && fputs("made", made) >= 0 && fclose(made) == 0);
+        CHECK(rename(own, moved) == 0 && !fopen(own, "r") && (made = fopen(moved, "r")));
+        CHECK(fgets(text, sizeof text, made) && !strcmp(text, "made") && fclose(made) == 0);
+        CHECK(rename(moved, own) == 0 && !fopen(moved, "r"));
         CHECK(MPI_File_delete(own, MPI_INFO_NULL) == MPI_SUCCESS && !fopen(own, "r"));
         CHECK(class_of(MPI_File_delete(own, MPI_INFO_NULL)) == MPI_ERR_NO_SUCH_FILE);
         int mode = MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;

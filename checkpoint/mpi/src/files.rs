@@ -115,13 +115,13 @@ impl Session {
         let ours = self.comm(comm)?.rank == 0;
         let mut name = vec![0u8; libc::PATH_MAX as usize];
         if ours {
-            let has = |mode: usize, name: &str| mode & self.modes(&[name]) != 0;
-            let removed = has(mode, "MPI_MODE_DELETE_ON_CLOSE");
+            let has = |name| mode & self.modes(&[name]) != 0;
+            let removed = has("MPI_MODE_DELETE_ON_CLOSE");
             let flags = [
-                (has(mode, "MPI_MODE_WRONLY"), libc::O_WRONLY),
-                (has(mode, "MPI_MODE_RDWR") || removed, libc::O_RDWR),
-                (has(mode, "MPI_MODE_CREATE"), libc::O_CREAT),
-                (has(mode, "MPI_MODE_EXCL"), libc::O_EXCL),
+                (has("MPI_MODE_WRONLY"), libc::O_WRONLY),
+                (has("MPI_MODE_RDWR") || removed, libc::O_RDWR),
+                (has("MPI_MODE_CREATE"), libc::O_CREAT),
+                (has("MPI_MODE_EXCL"), libc::O_EXCL),
             ];
             let flags = flags.iter().filter(|(set, _)| *set).fold(0, |flags, (_, flag)| flags | flag);
             let chosen = apart::opened(&path, flags, removed).unwrap_or_else(|error| {

@@ -19,9 +19,10 @@ pub fn copy_of(path: &Path) -> Option<PathBuf> {
 /// # Errors
 /// If it cannot be made.
 pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBuf> {
-    let Some(copy) = copy_of(path).filter(|copy| !copy.exists()) else {
-        return Ok(find(path));
-    };
+    let Some(copy) = copy_of(path) else { return Ok(path.to_owned()) };
+    if copy.exists() {
+        return Ok(copy);
+    }
     let draft = tempfile::NamedTempFile::new_in(copy.parent().unwrap_or(&copy))?;
     match content {
         Some(content) => fs::write(draft.path(), content)?,

@@ -5,7 +5,7 @@
 use crate::descriptors;
 use crate::own::{Guarded, Lock};
 use crate::sys::{self, error, failed, syscall};
-use crate::text::{MOST, NAME, Text, name};
+use crate::text::{MOST, Text, name};
 use crate::trap::Call;
 use libc::{AT_FDCWD, EEXIST, ENAMETOOLONG, ENOENT, c_int};
 use std::ffi::{CString, OsStr};
@@ -120,7 +120,7 @@ impl Buffers {
         if special.iter().any(|s| path.starts_with(s)) || path.starts_with(self.scratch.get()) {
             return false;
         }
-        let machine = if on_a_disk_of_its_own(path, &mut self.other) { MACHINE.load(Relaxed) } else { 0 };
+        let machine = if on_a_disk_of_its_own(path, &mut self.folder) { MACHINE.load(Relaxed) } else { 0 };
         let name = name(path, machine);
         self.copy.set(&[self.scratch.get(), b"/", &name]) && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
     }
@@ -362,16 +362,14 @@ unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]
             }
             other => return Some(other.unwrap_or(0)),
         }
-        let Some(name) = buffers.copy.get().last_chunk::<NAME>().copied() else { return Some(error(ENAMETOOLONG)) };
+        let Buffers { copy, other, .. } = &mut *buffers;
+        other.set(&[copy.get()]);
         buffers.mark();
         if !buffers.resolve(to_dir, to) {
             return Some(error(libc::EXDEV));
         }
         remove(&buffers.gone);
-        let Buffers { scratch, other, copy, .. } = buffers;
-        if !other.set(&[scratch.get(), b"/", &name]) {
-            return Some(error(ENAMETOOLONG));
-        }
-        Some(syscall!(libc::SYS_renameat2, AT_FDCWD, other.address(), AT_FDCWD, copy.address(), 0))
+        let (source, target) = (buffers.other.address(), buffers.copy.address());
+        Some(syscall!(libc::SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0))
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Longest path.
 pub(crate) const MOST: usize = 4096;
 /// A copy's name: 32 hexadecimal digits.
-pub(crate) const NAME: usize = 32;
+const NAME: usize = 32;
 
 /// A path that ends with a zero byte.
 pub(crate) struct Text {
