@@ -130,7 +130,6 @@ pub fn at_exit() {
             if let Ok(rest) = rest(&life::threads()).into_iter().map(packed).collect::<io::Result<Vec<_>>>() {
                 frames.splice(0..0, rest);
             }
-            rank.sink.release_reserve();
             // If not even that fits, the last chunks stay in the tails, where a reader finds them.
             if state.append_rest(&frames).is_ok() {
                 tidy(rank);

@@ -2,6 +2,7 @@
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use phasecast_trace::reader::file_name;
 use phasecast_trace::tail;
 
-/// Space that the first tail takes beyond its own, to be given back when the disk is full: for the last chunk, compressed,
-/// and the end record.
-const RESERVE: usize = 32 * 1024;
+/// Space that is kept behind the end of the file, for when the disk is full: the last chunk, compressed, and the end
+/// record go there. It belongs to the file, so that no other rank can take it.
+const RESERVE: u64 = 32 * 1024;
 
 /// A rank's file, and the folder that it stands in.
 pub struct Sink {
@@ -77,14 +78,6 @@ impl Sink {
         }
     }
 
-    /// Gives back the space that was kept for a full disk.
-    pub fn release_reserve(&self) {
-        let path = self.folder.join(tail::file_name(self.rank, 0));
-        if let Ok(tail) = OpenOptions::new().write(true).open(path) {
-            let _ = tail.set_len(tail::LENGTH as u64);
-        }
-    }
-
     /// Makes and maps the tail of a thread; all of its space is taken, so that a full disk shows now and not as a signal.
     ///
     /// # Errors
@@ -99,10 +92,7 @@ impl Sink {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: an open file.
-        let error = unsafe {
-            let reserve = if thread == 0 { RESERVE } else { 0 };
-            libc::posix_fallocate(fd, 0, (tail::LENGTH + reserve) as i64)
-        };
+        let error = unsafe { libc::posix_fallocate(fd, 0, tail::LENGTH as i64) };
         let map = if error != 0 {
             Err(io::Error::from_raw_os_error(error))
         } else {
@@ -132,27 +122,42 @@ impl State {
         if self.closed.is_some() {
             return Ok(false);
         }
-        if let Err(error) = self.file.write_all(frame) {
-            // If this fails too, the file ends within a frame, which readers understand.
-            let _ = self.file.set_len(self.length);
-            return Err(error);
-        }
-        self.length += frame.len() as u64;
+        self.keep(frame.len() as u64 + RESERVE)?;
+        self.write(frame)?;
         Ok(true)
     }
 
-    /// Appends frames after writing has failed: what is left is small, and may fit.
+    /// Appends frames after writing has failed: they are small, and go where space was kept. What they leave of it is
+    /// given back.
     ///
     /// # Errors
     /// If not all of them can be written; the file is as it was.
     pub fn append_rest(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
-        self.file.set_len(self.length)?;
-        let rest = frames.concat();
-        if let Err(error) = self.file.write_all(&rest) {
-            self.file.set_len(self.length)?;
+        self.write(&frames.concat())?;
+        self.file.set_len(self.length)
+    }
+
+    /// Takes space on the disk behind the end of the file. Where the file system cannot, none is kept.
+    ///
+    /// # Errors
+    /// If the disk or the user's share of it is full; what was kept before stays.
+    fn keep(&self, bytes: u64) -> io::Result<()> {
+        // SAFETY: an open file; its length and contents stay.
+        let done = unsafe {
+            libc::fallocate(self.file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, self.length as i64, bytes as i64)
+        };
+        let error = io::Error::last_os_error();
+        let full = matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT));
+        if done != 0 && full { Err(error) } else { Ok(()) }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(error) = self.file.write_all(bytes) {
+            // If this fails too, the file ends within a frame, which readers understand.
+            let _ = self.file.set_len(self.length);
             return Err(error);
         }
-        self.length += rest.len() as u64;
+        self.length += bytes.len() as u64;
         Ok(())
     }
 
@@ -185,6 +190,7 @@ pub fn say(what: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn a_second_process_does_not_get_the_same_rank() {
@@ -204,5 +210,23 @@ mod tests {
         assert!(!sink.append(b"more", || panic!("it is not done")));
         assert!(sink.lock().failure().is_some_and(|reason| reason.contains("No space left")));
         assert_eq!(std::fs::read(sink.path()).expect("readable"), b"good");
+    }
+
+    #[test]
+    fn a_place_for_the_end_is_kept_until_the_end_is_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sink = Sink::create(folder.path(), 0).expect("made");
+        let taken =
+            || std::fs::metadata(sink.path()).map(|file| (file.len(), file.blocks() * 512)).expect("it is there");
+        for frames in 1..4 {
+            assert!(sink.append(&[1; 10_000], || ()));
+            let (length, space) = taken();
+            assert_eq!(length, frames * 10_000);
+            assert!(space >= length + RESERVE, "{space}");
+        }
+        sink.lock().append_rest(&[vec![2; 500], vec![3; 500]]).expect("there is room");
+        let (length, space) = taken();
+        assert_eq!(length, 31_000);
+        assert!(space < length + RESERVE / 2, "{space}");
     }
 }
