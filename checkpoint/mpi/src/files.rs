@@ -6,13 +6,11 @@ use crate::log::{Argument, Record};
 use crate::session::{Call, Session, session};
 use phasecast_abi::Kind;
 use phasecast_process::apart;
+use phasecast_process::files::LARGEST_NAMED;
 use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-
-/// Files that are read and written have their content saved up to this size; larger ones are taken as they are found.
-const SAVED: u64 = 64 << 20;
 
 /// An open file at a cut.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +60,7 @@ impl Session {
             return None;
         }
         let path = path_of(record)?;
-        let small = std::fs::metadata(&path).is_ok_and(|facts| facts.len() <= SAVED);
+        let small = std::fs::metadata(&path).is_ok_and(|facts| facts.len() <= LARGEST_NAMED);
         if small { std::fs::read(path).ok() } else { None }
     }
 

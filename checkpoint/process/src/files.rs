@@ -10,11 +10,18 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
 
 /// Files without a name are saved whole up to this size, in bytes.
 const LARGEST_UNNAMED: u64 = 256 << 20;
+/// Files that the program reads and this run has changed are saved whole up to this size, in bytes; larger ones are taken
+/// as a restart finds them.
+pub const LARGEST_NAMED: u64 = 64 << 20;
 
+/// When the host began. A file that was changed later was changed in this run.
+static BEGAN: OnceLock<SystemTime> = OnceLock::new();
 static STANDARD: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 
 /// What a descriptor stands for.
@@ -24,8 +31,15 @@ pub enum What {
     Standard(i32),
     /// The same open file as another descriptor, which comes earlier.
     Same(i32),
-    /// A file with a name, and its size in bytes.
-    Named(PathBuf, u64),
+    /// A file with a name.
+    Named {
+        /// Its absolute path.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// What is in it, if the program reads it and this run has changed it: by the end it may be gone, or another.
+        content: Option<Vec<u8>>,
+    },
     /// A directory or a device.
     Special(PathBuf),
     /// A file whose name was removed, with its content.
@@ -66,6 +80,7 @@ const INHERITED: c_int = 600;
 /// Makes the low numbers free for programs, whatever launcher is used, and keeps the standard descriptors, for restarts
 /// that the program had closed or replaced them in.
 pub(crate) fn prepare() {
+    BEGAN.get_or_init(SystemTime::now);
     move_inherited();
     reserve(FIRST);
     for (fd, keep) in STANDARD.iter().enumerate() {
@@ -162,7 +177,7 @@ pub fn save() -> Result<FileState, Error> {
         } else if let Some(other) = files.iter().find(|f| same(f.fd, fd)) {
             What::Same(other.fd)
         } else {
-            describe(fd, &link, path)?
+            describe(fd, flags, &link, path)?
         };
         files.push(OpenFile { fd, flags, offset, what });
     }
@@ -177,7 +192,7 @@ pub fn save() -> Result<FileState, Error> {
     Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files })
 }
 
-fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
+fn describe(fd: i32, flags: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
     let wrap = |cause| Error::Read { path: path.clone(), cause };
     let data = fs::metadata(link).map_err(wrap)?;
     let kind = data.file_type();
@@ -190,14 +205,26 @@ fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
         return Ok(What::Unnamed(fs::read(link).map_err(wrap)?));
     }
     match () {
-        () if kind.is_file() => Ok(What::Named(path, data.len())),
+        () if kind.is_file() => {
+            // Those of /proc say that they are empty, and are not to be read.
+            let saved = (1..=LARGEST_NAMED).contains(&data.len()) && is_new(&data);
+            let read = saved && flags & libc::O_ACCMODE != libc::O_WRONLY;
+            let content = read.then(|| fs::read(link)).transpose().map_err(wrap)?;
+            Ok(What::Named { path, size: content.as_ref().map_or(data.len(), |content| content.len() as u64), content })
+        }
         () if kind.is_dir() || kind.is_char_device() || kind.is_block_device() => Ok(What::Special(path)),
         () => Err(Error::Obstacle(format!("descriptor {fd} is {}, which no other machine has", path.display()))),
     }
 }
 
+/// Whether a file was changed in this run. File systems' clocks may be a little behind.
+fn is_new(file: &fs::Metadata) -> bool {
+    let began = BEGAN.get().copied().unwrap_or(SystemTime::UNIX_EPOCH);
+    file.modified().is_ok_and(|changed| changed + Duration::from_secs(1) >= began)
+}
+
 /// Brings back the files of an image under their old numbers. Files that are written are copied to the folder `scratch`
-/// first, as far as they went, and so is whatever the program opens for writing later: nothing outside it is changed.
+/// first, as they were or as far as they went, and so is whatever the program opens for writing later: nothing outside it is changed.
 /// The folder is that of all ranks of a launch; [`clear`] empties it.
 ///
 /// # Errors
@@ -212,7 +239,7 @@ pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
     let mut have: Vec<i32> = Vec::new();
     for file in &state.files {
         let path = match &file.what {
-            What::Named(path, _) | What::Special(path) => path.clone(),
+            What::Named { path, .. } | What::Special(path) => path.clone(),
             _ => PathBuf::from(format!("/proc/self/fd/{}", file.fd)),
         };
         let wrap = |cause| Error::File { fd: file.fd, path: path.clone(), cause };
@@ -251,8 +278,10 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
         }
         What::Same(other) => return place(*other),
         What::Special(path) => path.clone(),
-        What::Named(path, size) if file.flags & libc::O_ACCMODE != libc::O_RDONLY => apart::copy(path, *size, None)?,
-        What::Named(path, _) => apart::find(path),
+        What::Named { path, size, content } if content.is_some() || file.flags & libc::O_ACCMODE != libc::O_RDONLY => {
+            apart::copy(path, *size, content.as_deref())?
+        }
+        What::Named { path, .. } => apart::find(path),
         What::Unnamed(content) => {
             let mut copy = tempfile::NamedTempFile::new_in(scratch)?;
             copy.write_all(content)?;

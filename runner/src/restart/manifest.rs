@@ -6,7 +6,7 @@ use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Version of this part.
-pub const FORMAT: u16 = 5;
+pub const FORMAT: u16 = 6;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
