@@ -209,7 +209,7 @@ fn describe(fd: i32, flags: i32, link: &Path, path: PathBuf) -> Result<What, Err
             // Those of /proc say that they are empty, and are not to be read.
             let saved = (1..=LARGEST_NAMED).contains(&data.len()) && is_new(&data);
             let read = saved && flags & libc::O_ACCMODE != libc::O_WRONLY;
-            let content = read.then(|| fs::read(link)).transpose().map_err(wrap)?;
+            let content = read.then(|| fs::read(link).ok()).flatten();
             Ok(What::Named { path, size: content.as_ref().map_or(data.len(), |content| content.len() as u64), content })
         }
         () if kind.is_dir() || kind.is_char_device() || kind.is_block_device() => Ok(What::Special(path)),
@@ -224,8 +224,8 @@ fn is_new(file: &fs::Metadata) -> bool {
 }
 
 /// Brings back the files of an image under their old numbers. Files that are written are copied to the folder `scratch`
-/// first, as they were or as far as they went, and so is whatever the program opens for writing later: nothing outside it is changed.
-/// The folder is that of all ranks of a launch; [`clear`] empties it.
+/// first, as they were or as far as they went, and so is whatever the program opens for writing later: nothing outside it
+/// is changed. The folder is that of all ranks of a launch; [`clear`] empties it.
 ///
 /// # Errors
 /// If a file is missing or its number is taken: see [`reserve`].
