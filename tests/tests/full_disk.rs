@@ -25,16 +25,36 @@ fn on_a_small_disk(script: &str, mpi: Mpi) -> Outcome {
     run(&mut command)
 }
 
+/// Traces on a small disk, while a script runs beside it: every rank's trace ends with the reason.
+fn is_cut_with_a_reason(beside: &str, mpi: Mpi) {
+    let script = format!(
+        "{{ {beside}\n}} > /dev/null 2>&1 &\n\
+        $MPIRUN $PHASECAST trace -o $DISK/t.trace $PROGRAM 150000 >&2; code=$?\n\
+        kill $!\n\
+        [ $code = 0 ] || exit 9\n\
+        $PHASECAST stat $DISK/t.trace --json"
+    );
+    let outcome = on_a_small_disk(&script, mpi).succeeded();
+    let stat: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|e| panic!("{e}: {outcome:?}"));
+    let cut = stat["truncated_ranks"].as_array().cloned().unwrap_or_default();
+    assert!(!cut.is_empty(), "{stat}");
+    assert!(cut.iter().all(|rank| rank["reason"].to_string().contains("No space left")), "{stat}");
+    assert!(stat["events"].as_u64() > Some(10_000), "{stat}");
+}
+
 #[test]
 fn a_traced_program_is_not_harmed() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
-        let script = "$MPIRUN $PHASECAST trace -o $DISK/t.trace $PROGRAM 150000 >&2 || exit 9\n$PHASECAST stat $DISK/t.trace --json";
-        let outcome = on_a_small_disk(script, mpi).succeeded();
-        let stat: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|e| panic!("{e}: {outcome:?}"));
-        let cut = stat["truncated_ranks"].as_array().cloned().unwrap_or_default();
-        assert!(!cut.is_empty(), "{stat}");
-        assert!(cut.iter().all(|rank| rank["reason"].to_string().contains("No space left")), "{stat}");
-        assert!(stat["events"].as_u64() > Some(10_000), "{stat}");
+        is_cut_with_a_reason(":", mpi);
+    }
+}
+
+#[test]
+fn another_writer_does_not_take_the_place_of_the_end() {
+    let beside = "until [ $(du -sk $DISK | cut -f1) -gt 300 ]; do sleep 0.01; done\n\
+        while :; do cat /dev/zero >> $DISK/filler; sleep 0.01; done";
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        is_cut_with_a_reason(beside, mpi);
     }
 }
 

@@ -125,13 +125,11 @@ pub fn at_exit() {
     match pack(rank, &state, &trailer) {
         Ok(()) => tidy(rank),
         Err(_) if state.failure().is_some() => {
-            let mut frames = vec![Frame::new(Kind::Trailer).with_payload(&codec::to_bytes(&trailer), Some(LEVEL))];
-            let packed = |(frame, _): (Vec<u8>, Reset)| repack(&frame);
-            if let Ok(rest) = rest(&life::threads()).into_iter().map(packed).collect::<io::Result<Vec<_>>>() {
-                frames.splice(0..0, rest);
-            }
-            // If not even that fits, the last chunks stay in the tails, where a reader finds them.
-            if state.append_rest(&frames).is_ok() {
+            let end = Frame::new(Kind::Trailer).with_payload(&codec::to_bytes(&trailer), Some(LEVEL));
+            let packed = |(frame, _): (Vec<u8>, Reset)| repack(&frame).unwrap_or(frame);
+            let rest: Vec<Vec<u8>> = rest(&life::threads()).into_iter().map(packed).collect();
+            // Chunks for which there is no room stay in the tails, where a reader finds them.
+            if state.append_end(&rest, &end).is_ok_and(|whole| whole) {
                 tidy(rank);
             }
         }

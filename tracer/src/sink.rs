@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use phasecast_trace::reader::file_name;
-use phasecast_trace::tail;
+use phasecast_trace::tail::{self, CAPACITY};
 
-/// Space that is kept behind the end of the file, for when the disk is full: the last chunk, compressed, and the end
-/// record go there. It belongs to the file, so that no other rank can take it.
-const RESERVE: u64 = 32 * 1024;
+/// Space that is kept behind the end of the file, for when the disk is full: a last chunk, however badly it compresses, and
+/// the end record go there. It belongs to the file, so that no other rank can take it.
+const RESERVE: u64 = CAPACITY as u64 + 16 * 1024;
 
 /// A rank's file, and the folder that it stands in.
 pub struct Sink {
@@ -127,14 +127,17 @@ impl State {
         Ok(true)
     }
 
-    /// Appends frames after writing has failed: they are small, and go where space was kept. What they leave of it is
-    /// given back.
+    /// Appends the end record after writing has failed, and before it the chunks that the tails hold if there is room for all:
+    /// true if there was. They go where space was kept; what they leave of it is given back.
     ///
     /// # Errors
-    /// If not all of them can be written; the file is as it was.
-    pub fn append_rest(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
-        self.write(&frames.concat())?;
-        self.file.set_len(self.length)
+    /// If not even the end record can be written; the file is as it was.
+    pub fn append_end(&mut self, rest: &[Vec<u8>], end: &[u8]) -> io::Result<bool> {
+        let all = [&rest.concat(), end].concat();
+        let whole = self.keep(all.len() as u64).is_ok();
+        self.write(if whole { &all } else { end })?;
+        self.file.set_len(self.length)?;
+        Ok(whole)
     }
 
     /// Takes space on the disk behind the end of the file. Where the file system cannot, none is kept.
@@ -224,7 +227,7 @@ mod tests {
             assert_eq!(length, frames * 10_000);
             assert!(space >= length + RESERVE, "{space}");
         }
-        sink.lock().append_rest(&[vec![2; 500], vec![3; 500]]).expect("there is room");
+        assert!(sink.lock().append_end(&[vec![2; 500]], &[3; 500]).expect("there is room"));
         let (length, space) = taken();
         assert_eq!(length, 31_000);
         assert!(space < length + RESERVE / 2, "{space}");
