@@ -89,6 +89,15 @@ pub struct CutReport {
     pub seconds: f64,
     /// New bytes in the rank's page store.
     pub bytes: u64,
+    /// Files that a restart opens and that are not in the image.
+    pub files: Vec<PathBuf>,
+}
+
+impl CutReport {
+    /// A cut that is not saved.
+    pub(crate) fn refused(id: u32, reason: String) -> CutReport {
+        CutReport { id, saved: false, reason: Some(reason), seconds: 0.0, bytes: 0, files: Vec::new() }
+    }
 }
 
 /// What a rank reports of replays: `rank-00000.json` in the folder for reports.

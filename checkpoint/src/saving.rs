@@ -87,11 +87,10 @@ impl Checkpoint {
                 .then(|| format!("it lies within a call, after event {at}; the call ended after {events}"));
             let saved = self.save(&cut, frame, result, past);
             let seconds = started.elapsed().as_secs_f64();
-            let (saved, reason, bytes) = match saved {
-                Ok(bytes) => (true, None, bytes),
-                Err(reason) => (false, Some(format!("{reason:#}")), 0),
-            };
-            self.reports.push(CutReport { id: cut.id, saved, reason, seconds, bytes });
+            self.reports.push(match saved {
+                Ok((bytes, files)) => CutReport { id: cut.id, saved: true, reason: None, seconds, bytes, files },
+                Err(reason) => CutReport { seconds, ..CutReport::refused(cut.id, format!("{reason:#}")) },
+            });
         }
         session().next_stop = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
     }
@@ -102,14 +101,20 @@ impl Checkpoint {
         while let Some(cut) = self.next().filter(|cut| rank_of(cut, rank) <= events) {
             phasecast_mpi::refuse();
             phasecast_mpi::barrier();
-            let reason = Some("a thread that is not the main one has reached it".to_owned());
-            self.reports.push(CutReport { id: cut.id, saved: false, reason, seconds: 0.0, bytes: 0 });
+            self.reports.push(CutReport::refused(cut.id, "a thread that is not the main one has reached it".into()));
         }
         let next = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
         session().next_stop = next;
     }
 
-    fn save(&mut self, cut: &Cut, frame: *mut Frame, result: usize, refusal: Option<String>) -> Result<u64> {
+    /// Saves a cut: returns new bytes in the page store, and the files that a restart needs.
+    fn save(
+        &mut self,
+        cut: &Cut,
+        frame: *mut Frame,
+        result: usize,
+        refusal: Option<String>,
+    ) -> Result<(u64, Vec<PathBuf>)> {
         let stopped =
             if refusal.is_none() { threads::stop() } else { Err(phasecast_process::Error::Obstacle(String::new())) };
         let refusal = refusal.or_else(|| stopped.as_ref().err().map(ToString::to_string));
@@ -130,7 +135,13 @@ impl Checkpoint {
         outcome
     }
 
-    fn write(&mut self, cut: &Cut, frame: *mut Frame, result: usize, threads: &[threads::ThreadState]) -> Result<u64> {
+    fn write(
+        &mut self,
+        cut: &Cut,
+        frame: *mut Frame,
+        result: usize,
+        threads: &[threads::ThreadState],
+    ) -> Result<(u64, Vec<PathBuf>)> {
         let (rank, size) = session().place;
         let (rank, size) = (rank as u32, size as u32);
         let mut state = State { rank, size, cut: cut.id, program: self.program.clone(), ..State::default() };
@@ -148,7 +159,8 @@ impl Checkpoint {
             bail!("a signal waits that the program has blocked");
         }
         put("signals", codec::to_bytes(&signals::save()?));
-        put("files", codec::to_bytes(&files::save()?));
+        let files = files::save(session().files_read())?;
+        put("files", codec::to_bytes(&files));
         put("threads", codec::to_bytes(&threads));
         put("main", codec::to_bytes(&threads::main_state()));
         put("space", codec::to_bytes(&space));
@@ -159,7 +171,7 @@ impl Checkpoint {
         let Some(store) = &mut self.store else { bail!("no page store") };
         let stats = dump::memory(store, &mut state, &phasecast_mpi::shared_memory())?;
         store.save(&state)?;
-        Ok(stats.fresh)
+        Ok((stats.fresh, files.needed().into_iter().map(Path::to_owned).collect()))
     }
 
     /// The program ends its use of MPI: cuts that were not reached are refused together, and the report is written.
@@ -168,7 +180,7 @@ impl Checkpoint {
             let reason = "the program ends before it".to_string();
             let _ = phasecast_mpi::drain(Some(reason.clone()));
             phasecast_mpi::barrier();
-            self.reports.push(CutReport { id: cut.id, saved: false, reason: Some(reason), seconds: 0.0, bytes: 0 });
+            self.reports.push(CutReport::refused(cut.id, reason));
         }
         let s = session();
         let (rank, size) = (s.place.0 as u32, s.place.1 as u32);

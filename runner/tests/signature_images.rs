@@ -56,13 +56,13 @@ fn manifest(analysis: &Analysis) -> Value {
         "kind": "restart", "phasecast": "0.1.0", "command": ["/opt/ring"], "ranks": 2, "machine": machine,
         "aet_s": [0.5, 0.5], "startup_s": 0.1, "teardown_s": 0.1,
         "images": {
-            "format": 6, "created": 0, "user": "somebody",
+            "format": 7, "created": 0, "user": "somebody",
             "program": {"path": "/opt/ring", "bytes": 1, "sha256": "00"},
             "needs": {
                 "architecture": "x86_64", "cpu_baseline": "x86-64-v2", "cpu_features": ["no-such-feature"],
                 "page_size": 4096, "rank_bytes": 3 * PAGE,
             },
-            "cuts": [{"id": 0, "after": AFTER, "events": analysis.cut(AFTER), "seconds": 0.1, "bytes": 6 * PAGE}],
+            "cuts": [{"id": 0, "after": AFTER, "events": analysis.cut(AFTER), "seconds": 0.1, "bytes": 6 * PAGE, "files": ["/no/such/input"]}],
             "windows": [{"after": AFTER, "warm": 1, "measured": 3, "one_off": false}],
             "edges": [{"init_s": 0.1, "tail_s": 0.0}, {"init_s": 0.1, "tail_s": 0.0}],
             "verified": null,
@@ -111,9 +111,12 @@ fn another_machine_is_told_why_and_what_else_to_do() {
     assert_eq!(checked.code, 4, "{}", checked.err);
     let checks = checked.json()["checks"].as_array().expect("a list").clone();
     let failing: Vec<&Value> = checks.iter().filter(|check| check["ok"] == false).collect();
-    assert_eq!(failing.len(), 1, "{failing:?}");
-    assert_eq!(failing[0]["name"], "processor");
-    assert!(failing[0]["reason"].as_str().is_some_and(|r| r.contains("no-such-feature")), "{failing:?}");
+    assert_eq!(failing.len(), 2, "{failing:?}");
+    for (check, name, lacks) in [(failing[0], "processor", "no-such-feature"), (failing[1], "files", "/no/such/input")]
+    {
+        assert_eq!(check["name"], name);
+        assert!(check["reason"].as_str().is_some_and(|reason| reason.contains(lacks)), "{failing:?}");
+    }
     for command in [&["predict", text(&path)][..], &["predict", text(&path), "--budget", "5s"]] {
         let refused = phasecast(command);
         assert_eq!(refused.code, 4, "{}", refused.err);

@@ -1,12 +1,12 @@
-//! Files of MPI-IO. At a cut their pointers are noted; at a restart a file that is written or deleted is copied first, as far
-//! as it went at the cut, and the program goes on with the copy; so does what it opens or deletes later.
+//! Files of MPI-IO. What is opened for writing is noted for the images, as what is opened by system calls is, and at a cut the
+//! pointers are. At a restart a file that is written or deleted is copied first, as far as it went at the cut, and the program
+//! goes on with the copy; so does what it opens or deletes later.
 use crate::calls::{MOST, lower};
 use crate::forward;
 use crate::log::{Argument, Record};
 use crate::session::{Call, Session, session};
 use phasecast_abi::Kind;
 use phasecast_process::apart;
-use phasecast_process::files::LARGEST_NAMED;
 use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,8 +23,6 @@ pub struct Pointers {
     shared: Option<i64>,
     /// Size in bytes.
     size: i64,
-    /// What is in it, where the program may read what it wrote or deletes it; of the first rank that has it open.
-    content: Option<Vec<u8>>,
 }
 
 impl Session {
@@ -46,22 +44,19 @@ impl Session {
             lower!(library, MPI_File_get_position(file, &raw mut own));
             let told = lower!(library, MPI_File_get_position_shared(file, &raw mut shared)) == 0;
             lower!(library, MPI_File_get_size(file, &raw mut size));
-            let record = self.log.records.values().find(|r| made(r) == Some(number));
-            let content = record.and_then(|record| self.content(record));
-            Pointers { number, own, shared: told.then_some(shared), size, content }
+            Pointers { number, own, shared: told.then_some(shared), size }
         };
         open.iter().map(of).collect()
     }
 
-    fn content(&self, record: &Record) -> Option<Vec<u8>> {
-        let Some(Argument::Word(mode)) = record.arguments.get(2) else { return None };
+    /// The open files that the program may read or deletes, of which this rank is the first.
+    pub fn files_read(&self) -> Vec<PathBuf> {
         let kept = self.modes(&["MPI_MODE_RDWR", "MPI_MODE_DELETE_ON_CLOSE"]);
-        if mode & kept == 0 || !self.first_of(record) {
-            return None;
-        }
-        let path = path_of(record)?;
-        let small = std::fs::metadata(&path).is_ok_and(|facts| facts.len() <= LARGEST_NAMED);
-        if small { std::fs::read(path).ok() } else { None }
+        let read = |record: &&Record| {
+            let mode = matches!(record.arguments.get(2), Some(Argument::Word(mode)) if mode & kept != 0);
+            mode && made(record).is_some() && self.first_of(record)
+        };
+        self.log.records.values().filter(read).filter_map(path_of).collect()
     }
 
     /// Whether this rank is the first of those that have opened the file.
@@ -84,6 +79,11 @@ impl Session {
         }
     }
 
+    /// The modes by which a file is changed.
+    fn changing(&self) -> usize {
+        self.modes(&["MPI_MODE_WRONLY", "MPI_MODE_RDWR", "MPI_MODE_DELETE_ON_CLOSE"])
+    }
+
     /// Changes a recorded `MPI_File_open` so that the file is there, and is a copy if the program writes or deletes it.
     ///
     /// # Errors
@@ -93,13 +93,10 @@ impl Session {
             return Ok(());
         };
         record.arguments[2] = Argument::Word(mode & !self.modes(&["MPI_MODE_EXCL"]));
-        let changed = self.modes(&["MPI_MODE_WRONLY", "MPI_MODE_RDWR", "MPI_MODE_DELETE_ON_CLOSE"]);
-        if mode & changed != 0 && self.first_of(record) {
+        if mode & self.changing() != 0 && self.first_of(record) {
             let saved = made(record).and_then(|number| files.iter().find(|file| file.number == number));
             let size = saved.map_or(0, |saved| saved.size.max(0) as u64);
-            let content = saved.and_then(|saved| saved.content.as_deref());
-            apart::copy(&from, size, content)
-                .map_err(|error| format!("{} cannot be copied: {error}", from.display()))?;
+            apart::copy(&from, size, None).map_err(|error| format!("{} cannot be copied: {error}", from.display()))?;
         }
         let Some(Argument::Word(comm)) = record.arguments.first().cloned() else { return Ok(()) };
         if let Some(name) = self.kept_apart(comm, from, mode) {
@@ -144,13 +141,18 @@ impl Session {
 pub unsafe fn open(call: &mut Call) -> usize {
     let mut s = session();
     // SAFETY: the caller's.
-    let path = s.replayed.then(|| unsafe { named(call, 1) });
-    let name = path.and_then(|path| s.kept_apart(call.arg(0), path, call.arg(2)));
+    let path = unsafe { named(call, 1) };
+    let (comm, mode) = (call.arg(0), call.arg(2));
+    let noted = mode & s.changing() != 0 && s.comm(comm).is_some_and(|comm| comm.rank == 0);
+    let name = if s.replayed { s.kept_apart(comm, path.clone(), mode) } else { None };
     drop(s);
     // SAFETY: the caller's.
     let result = unsafe { renamed(call, 1, name) };
     if result as i32 == 0 {
         session().event();
+        if noted {
+            apart::note(&path);
+        }
     }
     result
 }

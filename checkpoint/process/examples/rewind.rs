@@ -53,7 +53,7 @@ fn memory() -> Vec<Mapping> {
 fn cut(frame: usize) -> Result<Image, Error> {
     let threads = threads::stop()?;
     let image = (|| {
-        let (signals, files) = (signals::save()?, files::save()?);
+        let (signals, files) = (signals::save()?, files::save(Vec::new())?);
         Ok(Image {
             frame,
             space: space::state(),

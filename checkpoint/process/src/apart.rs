@@ -41,6 +41,20 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
     }
 }
 
+/// Notes a file that the program may have written by MPI, for the images of this run.
+pub fn note(path: &Path) {
+    if !overlay::on() {
+        overlay::note(path);
+    }
+}
+
+/// Marks a file as removed that was so at the cut.
+pub(crate) fn gone(path: &Path) {
+    if let Some(mut buffers) = overlay::of(path) {
+        buffers.mark();
+    }
+}
+
 /// Where a file is read: its copy if there is one.
 pub fn find(path: &Path) -> PathBuf {
     copy_of(path).filter(|copy| copy.exists()).unwrap_or_else(|| path.to_owned())

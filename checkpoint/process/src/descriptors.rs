@@ -1,5 +1,6 @@
 //! The program's descriptors: which are its own. The lower half's are hidden from it: it can neither close them nor put
 //! others in their place. The trap handler keeps the account.
+use crate::named;
 use crate::sys::{error, failed, syscall};
 use crate::trap::Call;
 use libc::{EBADF, EBUSY};
@@ -142,15 +143,7 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> isize {
                 }
                 result
             }
-            libc::SYS_unlink
-            | libc::SYS_unlinkat
-            | libc::SYS_rename
-            | libc::SYS_renameat
-            | libc::SYS_renameat2
-            | libc::SYS_truncate
-            | libc::SYS_mkdir
-            | libc::SYS_mkdirat
-            | libc::SYS_rmdir => call.pass(),
+            number if named::path_of(number).is_some() => call.pass(),
             number => {
                 let path = match number {
                     libc::SYS_open | libc::SYS_creat => Some(0),

@@ -36,6 +36,8 @@ pub enum Error {
     Obstacle(String),
     #[error("cannot bring back file {} as descriptor {fd}: {cause}", path.display())]
     File { fd: i32, path: PathBuf, cause: io::Error },
+    #[error("cannot bring back file {}, which the run had written: {cause}", path.display())]
+    Copy { path: PathBuf, cause: io::Error },
     #[error("cannot bring back a thread: {0}")]
     Thread(io::Error),
 }

@@ -4,11 +4,11 @@
 //! without running the filter at all.
 use crate::Error;
 use crate::sys::{failed, syscall};
-use crate::{signals, threads, trap};
+use crate::{named, signals, threads, trap};
 use std::io;
 use std::sync::Once;
 
-/// Trapped calls.
+/// Trapped calls, besides those that name a file: [`named::CALLS`].
 #[rustfmt::skip]
 const TRAPPED: &[i64] = &[
     libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk, libc::SYS_shmat, libc::SYS_shmdt,
@@ -18,10 +18,8 @@ const TRAPPED: &[i64] = &[
     libc::SYS_socketpair, libc::SYS_accept, libc::SYS_accept4, libc::SYS_eventfd, libc::SYS_eventfd2, libc::SYS_epoll_create, libc::SYS_epoll_create1,
     libc::SYS_signalfd, libc::SYS_signalfd4, libc::SYS_timerfd_create, libc::SYS_inotify_init, libc::SYS_inotify_init1,
     libc::SYS_memfd_create, libc::SYS_pidfd_open, libc::SYS_perf_event_open, libc::SYS_io_uring_setup,
-    libc::SYS_userfaultfd, libc::SYS_unlink, libc::SYS_unlinkat, libc::SYS_rename, libc::SYS_renameat,
-    libc::SYS_renameat2, libc::SYS_truncate, libc::SYS_mkdir, libc::SYS_mkdirat, libc::SYS_rmdir,
-    libc::SYS_readlink, libc::SYS_readlinkat, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit_group,
-    libc::SYS_seccomp,
+    libc::SYS_userfaultfd, libc::SYS_readlink, libc::SYS_readlinkat, libc::SYS_execve, libc::SYS_execveat,
+    libc::SYS_exit_group, libc::SYS_seccomp,
 ];
 
 /// What a dynamic linker asks for to make the stack executable.
@@ -76,10 +74,14 @@ const fn answer(k: u32) -> Line {
     Line { code: libc::BPF_RET | libc::BPF_K, k, yes: To::Next, no: To::Next }
 }
 
+fn trapped() -> impl Iterator<Item = i64> {
+    TRAPPED.iter().copied().chain(named::CALLS.iter().map(|call| call.0))
+}
+
 /// The filter. Jumps reach 255 lines ahead, hence the blocks lie behind the list and the answers behind these.
 fn program() -> Vec<libc::sock_filter> {
     let mut lines = vec![load(ARCHITECTURE), equal(X86_64, To::Next, To::Allow), load(NUMBER)];
-    lines.extend(TRAPPED.iter().map(|n| equal(*n as u32, To::Trap, To::Next)));
+    lines.extend(trapped().map(|n| equal(n as u32, To::Trap, To::Next)));
     lines.push(equal(libc::SYS_clone3 as u32, To::Refuse, To::Next));
     let conditional = TRAPPED_IF.iter().map(|t| t.0).chain(TRAPPED_MASK.iter().map(|t| t.0));
     lines.extend(conditional.enumerate().map(|(i, n)| equal(n as u32, To::Block(i), To::Next)));
@@ -198,11 +200,11 @@ mod tests {
     #[test]
     fn only_listed_calls_from_the_range_trap() {
         let (upper, lower) = (RANGE.start + 0x1234_5678, 0x7fff_0000_1000);
-        for number in TRAPPED {
-            assert_eq!(run(*number, upper, [0; 6]), libc::SECCOMP_RET_TRAP);
-            assert_eq!(run(*number, RANGE.end - 1, [0; 6]), libc::SECCOMP_RET_TRAP);
+        for number in trapped() {
+            assert_eq!(run(number, upper, [0; 6]), libc::SECCOMP_RET_TRAP);
+            assert_eq!(run(number, RANGE.end - 1, [0; 6]), libc::SECCOMP_RET_TRAP);
             for outside in [lower, RANGE.start - 1, RANGE.end, 0x40_1000] {
-                assert_eq!(run(*number, outside, [0; 6]), libc::SECCOMP_RET_ALLOW);
+                assert_eq!(run(number, outside, [0; 6]), libc::SECCOMP_RET_ALLOW);
             }
         }
         for number in [libc::SYS_read, libc::SYS_write, libc::SYS_futex, libc::SYS_clone, libc::SYS_rt_sigreturn] {

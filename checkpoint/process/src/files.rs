@@ -1,5 +1,6 @@
 //! The program's files: what its descriptors stand for, how to get them back under their old numbers.
 use crate::descriptors::{OWN, RESERVED, program, set_program};
+use crate::written::{self, Written};
 use crate::{Error, apart, overlay};
 use libc::{EBUSY, c_int};
 use serde::{Deserialize, Serialize};
@@ -10,18 +11,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-use std::time::{Duration, SystemTime};
 
 /// Files without a name are saved whole up to this size, in bytes.
 const LARGEST_UNNAMED: u64 = 256 << 20;
-/// Files that the program reads and this run has changed are saved whole up to this size, in bytes; larger ones are taken
-/// as a restart finds them.
-pub const LARGEST_NAMED: u64 = 64 << 20;
+/// Files that the program reads and this run has changed are saved whole up to this size, in bytes, and up to as much of what
+/// it has only written; the rest is taken as a restart finds it.
+pub(crate) const LARGEST_NAMED: u64 = 64 << 20;
 
-/// When the host began. A file that was changed later was changed in this run.
-static BEGAN: OnceLock<SystemTime> = OnceLock::new();
 static STANDARD: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 
 /// What a descriptor stands for.
@@ -37,8 +34,6 @@ pub enum What {
         path: PathBuf,
         /// Its size in bytes.
         size: u64,
-        /// What is in it, if the program reads it and this run has changed it: by the end it may be gone, or another.
-        content: Option<Vec<u8>>,
     },
     /// A directory or a device.
     Special(PathBuf),
@@ -59,6 +54,18 @@ pub struct OpenFile {
     pub what: What,
 }
 
+impl OpenFile {
+    /// Whether it can be read.
+    fn reads(&self) -> bool {
+        self.flags & libc::O_ACCMODE != libc::O_WRONLY
+    }
+
+    /// The path of a file with a name.
+    fn named(&self) -> Option<&Path> {
+        if let What::Named { path, .. } = &self.what { Some(path) } else { None }
+    }
+}
+
 /// What an image must hold of a program's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
@@ -70,6 +77,16 @@ pub struct FileState {
     pub umask: u32,
     /// Its descriptors, ascending.
     pub files: Vec<OpenFile>,
+    /// What it has written so far.
+    pub written: Vec<Written>,
+}
+
+impl FileState {
+    /// The files that a restart reads and the image does not hold: they must be there.
+    pub fn needed(&self) -> Vec<&Path> {
+        let held = |path: &Path| self.written.iter().any(|file| file.path == path && file.content.is_some());
+        self.files.iter().filter(|file| file.reads()).filter_map(OpenFile::named).filter(|path| !held(path)).collect()
+    }
 }
 
 /// Numbers that a program's own files get first.
@@ -80,7 +97,7 @@ const INHERITED: c_int = 600;
 /// Makes the low numbers free for programs, whatever launcher is used, and keeps the standard descriptors, for restarts
 /// that the program had closed or replaced them in.
 pub(crate) fn prepare() {
-    BEGAN.get_or_init(SystemTime::now);
+    written::prepare();
     move_inherited();
     reserve(FIRST);
     for (fd, keep) in STANDARD.iter().enumerate() {
@@ -154,11 +171,11 @@ fn same(a: i32, b: i32) -> bool {
     a >= 0 && b >= 0 && unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, a, b) } == 0
 }
 
-/// The program's files, for an image.
+/// The program's files, for an image. `by_mpi`: those that it has open by MPI and may read.
 ///
 /// # Errors
 /// If there is one that cannot be saved: a socket, a pipe.
-pub fn save() -> Result<FileState, Error> {
+pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
     let read = |path: &str| fs::read_to_string(path).map_err(|cause| Error::Read { path: path.into(), cause });
     let status = read("/proc/self/status")?;
     let umask =
@@ -177,10 +194,12 @@ pub fn save() -> Result<FileState, Error> {
         } else if let Some(other) = files.iter().find(|f| same(f.fd, fd)) {
             What::Same(other.fd)
         } else {
-            describe(fd, flags, &link, path)?
+            describe(fd, &link, path)?
         };
         files.push(OpenFile { fd, flags, offset, what });
     }
+    let mut read = by_mpi;
+    read.extend(files.iter().filter(|file| file.reads()).filter_map(OpenFile::named).map(Path::to_owned));
     let program = program() as *const libc::c_char;
     let program = if program.is_null() {
         PathBuf::new()
@@ -189,10 +208,10 @@ pub fn save() -> Result<FileState, Error> {
         PathBuf::from(std::ffi::OsStr::from_bytes(unsafe { std::ffi::CStr::from_ptr(program) }.to_bytes()))
     };
     let folder = std::env::current_dir().map_err(|cause| Error::Read { path: ".".into(), cause })?;
-    Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files })
+    Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files, written: written::save(&read) })
 }
 
-fn describe(fd: i32, flags: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
+fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
     let wrap = |cause| Error::Read { path: path.clone(), cause };
     let data = fs::metadata(link).map_err(wrap)?;
     let kind = data.file_type();
@@ -205,27 +224,15 @@ fn describe(fd: i32, flags: i32, link: &Path, path: PathBuf) -> Result<What, Err
         return Ok(What::Unnamed(fs::read(link).map_err(wrap)?));
     }
     match () {
-        () if kind.is_file() => {
-            // Those of /proc say that they are empty, and are not to be read.
-            let saved = (1..=LARGEST_NAMED).contains(&data.len()) && is_new(&data);
-            let read = saved && flags & libc::O_ACCMODE != libc::O_WRONLY;
-            let content = read.then(|| fs::read(link).ok()).flatten();
-            Ok(What::Named { path, size: content.as_ref().map_or(data.len(), |content| content.len() as u64), content })
-        }
+        () if kind.is_file() => Ok(What::Named { path, size: data.len() }),
         () if kind.is_dir() || kind.is_char_device() || kind.is_block_device() => Ok(What::Special(path)),
         () => Err(Error::Obstacle(format!("descriptor {fd} is {}, which no other machine has", path.display()))),
     }
 }
 
-/// Whether a file was changed in this run. File systems' clocks may be a little behind.
-fn is_new(file: &fs::Metadata) -> bool {
-    let began = BEGAN.get().copied().unwrap_or(SystemTime::UNIX_EPOCH);
-    file.modified().is_ok_and(|changed| changed + Duration::from_secs(1) >= began)
-}
-
-/// Brings back the files of an image under their old numbers. Files that are written are copied to the folder `scratch`
-/// first, as they were or as far as they went, and so is whatever the program opens for writing later: nothing outside it
-/// is changed. The folder is that of all ranks of a launch; [`clear`] empties it.
+/// Brings back the files of an image under their old numbers. What the run had written is put into the folder `scratch`
+/// first; other files that are open for writing are copied there as far as they went, and so is whatever the program opens
+/// for writing later: nothing outside it is changed. The folder is that of all ranks of a launch; [`clear`] empties it.
 ///
 /// # Errors
 /// If a file is missing or its number is taken: see [`reserve`].
@@ -236,6 +243,7 @@ pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
     let _ = std::env::set_current_dir(&state.folder);
     // SAFETY: sets a number.
     unsafe { libc::umask(state.umask) };
+    written::restore(&state.written).map_err(|(path, cause)| Error::Copy { path, cause })?;
     let mut have: Vec<i32> = Vec::new();
     for file in &state.files {
         let path = match &file.what {
@@ -278,9 +286,7 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
         }
         What::Same(other) => return place(*other),
         What::Special(path) => path.clone(),
-        What::Named { path, size, content } if content.is_some() || file.flags & libc::O_ACCMODE != libc::O_RDONLY => {
-            apart::copy(path, *size, content.as_deref())?
-        }
+        What::Named { path, size } if file.flags & libc::O_ACCMODE != libc::O_RDONLY => apart::copy(path, *size, None)?,
         What::Named { path, .. } => apart::find(path),
         What::Unnamed(content) => {
             let mut copy = tempfile::NamedTempFile::new_in(scratch)?;

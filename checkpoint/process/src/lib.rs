@@ -15,6 +15,7 @@ pub mod files;
 pub mod gate;
 pub mod loader;
 mod mappings;
+mod named;
 mod overlay;
 mod own;
 mod parking;
@@ -28,12 +29,14 @@ mod sys;
 mod text;
 pub mod threads;
 mod trap;
+mod written;
 mod xstate;
 
 pub use error::Error;
 pub use exec::run;
 pub use loader::{Cpu, Loaded, Start, start};
 pub use trap::on_exit;
+pub use written::Written;
 
 /// Makes the host ready for an upper half: tables, the first state of signals and files, the spare threads. To be called
 /// once, by the main thread, with [`files::reserve`] before MPI is initialised and everything else after it.

@@ -1,16 +1,17 @@
 //! Keeps what a replayed program writes apart from the originals: files that it opens for writing are copied to a scratch
 //! folder first and opened there, files it removes or renames are only marked. All ranks share the folder, as they do the
 //! originals; files on a disk of one machine are that machine's there, too. The trap handler does this: buffers of its own,
-//! raw system calls. What `stat` tells of such a file is the original's.
+//! raw system calls.
 use crate::descriptors;
+use crate::named::writes;
 use crate::own::{Guarded, Lock};
 use crate::sys::{self, error, failed, syscall};
 use crate::text::{MOST, Text, name};
-use crate::trap::Call;
+use crate::written::Paths;
 use libc::{AT_FDCWD, EEXIST, ENAMETOOLONG, ENOENT, c_int};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 pub(crate) struct Buffers {
@@ -18,8 +19,10 @@ pub(crate) struct Buffers {
     folder: Text,
     pub(crate) path: Text,
     pub(crate) copy: Text,
-    gone: Text,
-    other: Text,
+    pub(crate) gone: Text,
+    pub(crate) other: Text,
+    /// What the program has written in this run: before a restart only.
+    pub(crate) written: Paths,
 }
 
 /// What an open leads to.
@@ -32,6 +35,17 @@ pub(crate) enum Opened {
     Failed(isize),
 }
 
+/// What is to be seen of a path.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Its copy.
+    Copy,
+    /// The file of that name.
+    Original,
+    /// Nothing: the program has removed it.
+    Nothing,
+}
+
 static ON: AtomicBool = AtomicBool::new(false);
 /// Tells this machine from others.
 static MACHINE: AtomicU32 = AtomicU32::new(0);
@@ -42,6 +56,7 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     copy: Text::new(),
     gone: Text::new(),
     other: Text::new(),
+    written: Paths::new(),
 });
 
 /// The program is gone: files are what they are again.
@@ -66,18 +81,39 @@ pub(crate) fn enable(scratch: &Path) {
     ON.store(fits, Relaxed);
 }
 
+/// The tables, for the trap handler.
+pub(crate) fn tables() -> Lock<'static, Buffers> {
+    BUFFERS.lock_blocked()
+}
+
+/// Whether a program is replayed.
+pub(crate) fn on() -> bool {
+    ON.load(Relaxed)
+}
+
+/// What the program has written in this run, oldest first.
+pub(crate) fn written() -> Vec<PathBuf> {
+    BUFFERS.lock().written.list()
+}
+
+/// Notes a file that the program may have written, if it is there.
+pub(crate) fn note(path: &Path) {
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return };
+    // SAFETY: a text that ends with a zero byte.
+    unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize) }
+}
+
 /// The tables, made to stand for a path; none if no program is replayed or the path is not to be kept apart.
 pub(crate) fn of(path: &Path) -> Option<Lock<'static, Buffers>> {
     let name = CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut buffers = ON.load(Relaxed).then(|| BUFFERS.lock())?;
+    let mut buffers = on().then(|| BUFFERS.lock())?;
     // SAFETY: a text that ends with a zero byte.
     unsafe { buffers.resolve(AT_FDCWD as usize, name.as_ptr() as usize) }.then_some(buffers)
 }
 
 impl Buffers {
-    /// Makes `path` the absolute form of a path of the program, `copy` and `gone` what stands for it. False if it is not
-    /// one to be kept apart: devices, /proc, /sys, the scratch folder itself.
-    unsafe fn resolve(&mut self, dirfd: usize, path: usize) -> bool {
+    /// Makes `path` the absolute form of a path of the program. False if it is of a device, /proc or /sys.
+    unsafe fn locate(&mut self, dirfd: usize, path: usize) -> bool {
         // SAFETY: the program's pointer to a text that ends with a zero byte, as the kernel would read it.
         let given = unsafe {
             let mut len = 0;
@@ -117,22 +153,47 @@ impl Buffers {
         }
         let special: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
         let path = self.path.get();
-        if special.iter().any(|s| path.starts_with(s)) || path.starts_with(self.scratch.get()) {
+        !special.iter().any(|s| path.starts_with(s))
+    }
+
+    /// Makes `path` the absolute form of a path of the program, `copy` and `gone` what stands for it. False if it is not
+    /// one to be kept apart: those that [`Buffers::locate`] refuses, the scratch folder itself.
+    pub(crate) unsafe fn resolve(&mut self, dirfd: usize, path: usize) -> bool {
+        // SAFETY: the caller's.
+        if !unsafe { self.locate(dirfd, path) } || self.path.get().starts_with(self.scratch.get()) {
             return false;
         }
+        let path = self.path.get();
         let machine = if on_a_disk_of_its_own(path, &mut self.folder) { MACHINE.load(Relaxed) } else { 0 };
         let name = name(path, machine);
         self.copy.set(&[self.scratch.get(), b"/", &name]) && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
     }
 
+    /// Notes a file that the program may have written, if it is there under the name that its path has without links.
+    pub(crate) unsafe fn note(&mut self, dirfd: usize, path: usize) {
+        // SAFETY: the caller's.
+        if unsafe { self.locate(dirfd, path) } && kind(&self.path) == Some(libc::S_IFREG) {
+            let Self { path, written, .. } = self;
+            written.add(path.get());
+        }
+    }
+
+    /// What is to be seen of the path: the copy, the original, or nothing.
+    pub(crate) fn seen(&self) -> Seen {
+        match (exists(&self.copy), exists(&self.gone)) {
+            (true, _) => Seen::Copy,
+            (false, true) => Seen::Nothing,
+            (false, false) => Seen::Original,
+        }
+    }
+
     /// What an open of the path leads to. The copy is made if it is needed.
     pub(crate) fn choose(&mut self, flags: c_int) -> Opened {
-        let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
-        let (has_copy, gone) = (exists(&self.copy), exists(&self.gone));
-        if has_copy {
-            return Opened::Copy(flags);
-        }
-        if !writes {
+        let gone = match self.seen() {
+            Seen::Copy => return Opened::Copy(flags),
+            seen => seen == Seen::Nothing,
+        };
+        if !writes(flags) {
             return if gone { Opened::Failed(error(ENOENT)) } else { Opened::Given };
         }
         let kind = if gone { None } else { kind(&self.path) };
@@ -158,7 +219,8 @@ impl Buffers {
         }
     }
 
-    unsafe fn open(&mut self, flags: c_int, mode: usize) -> Option<isize> {
+    /// Opens what the path leads to; none where the program's own call does.
+    pub(crate) unsafe fn open(&mut self, flags: c_int, mode: usize) -> Option<isize> {
         let open = |path: &Text, flags: c_int| {
             // SAFETY: a path that ends with a zero byte.
             let result = unsafe { syscall!(libc::SYS_openat, AT_FDCWD, path.address(), flags, mode) };
@@ -185,7 +247,11 @@ impl Buffers {
 
     /// Removes what the path stands for.
     pub(crate) fn hide(&mut self) -> isize {
-        let had = exists(&self.copy) || (!exists(&self.gone) && kind(&self.path).is_some());
+        let had = match self.seen() {
+            Seen::Copy => true,
+            Seen::Original => kind(&self.path).is_some(),
+            Seen::Nothing => false,
+        };
         remove(&self.copy);
         self.mark();
         if had { 0 } else { error(ENOENT) }
@@ -225,7 +291,7 @@ fn exists(path: &Text) -> bool {
     !failed(unsafe { syscall!(libc::SYS_faccessat, AT_FDCWD, path.address(), libc::F_OK) })
 }
 
-fn remove(path: &Text) {
+pub(crate) fn remove(path: &Text) {
     // SAFETY: a path that ends with a zero byte, in the scratch folder.
     unsafe { syscall!(libc::SYS_unlinkat, AT_FDCWD, path.address(), 0) };
 }
@@ -239,7 +305,7 @@ fn create(path: &Text) {
 }
 
 /// The type of the file behind a path.
-fn kind(path: &Text) -> Option<libc::mode_t> {
+pub(crate) fn kind(path: &Text) -> Option<libc::mode_t> {
     // SAFETY: a path that ends with a zero byte, and a structure to fill.
     unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
@@ -290,86 +356,5 @@ fn duplicate(from: &Text, to: &Text, draft: &mut Text) -> isize {
         };
         remove(draft);
         if linked == error(EEXIST) { 0 } else { linked }
-    }
-}
-
-/// Carries out a call that names a file, if a program is replayed and the file must be kept apart.
-pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
-    if !ON.load(Relaxed) {
-        return None;
-    }
-    let args = call.args;
-    let here = AT_FDCWD as usize;
-    // SAFETY: throughout: the arguments as the program gave them.
-    unsafe {
-        let mut buffers = BUFFERS.lock_blocked();
-        match call.number {
-            libc::SYS_open | libc::SYS_openat | libc::SYS_creat | libc::SYS_openat2 => {
-                let (folder, path, flags, mode) = match call.number {
-                    libc::SYS_open => (here, args[0], args[1] as c_int, args[2]),
-                    libc::SYS_creat => (here, args[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, args[1]),
-                    libc::SYS_openat => (args[0], args[1], args[2] as c_int, args[3]),
-                    _ => {
-                        let how = args[2] as *const [u64; 2];
-                        let [flags, mode] = if args[3] >= 16 { how.read_unaligned() } else { return None };
-                        (args[0], args[1], flags as c_int, mode as usize)
-                    }
-                };
-                if buffers.resolve(folder, path) { buffers.open(flags, mode) } else { None }
-            }
-            libc::SYS_unlink => buffers.resolve(here, args[0]).then(|| buffers.hide()),
-            libc::SYS_unlinkat if args[2] & libc::AT_REMOVEDIR as usize == 0 => {
-                buffers.resolve(args[0], args[1]).then(|| buffers.hide())
-            }
-            libc::SYS_rename => rename(&mut buffers, [here, args[0], here, args[1]]),
-            libc::SYS_renameat | libc::SYS_renameat2 => rename(&mut buffers, [args[0], args[1], args[2], args[3]]),
-            libc::SYS_truncate => buffers.resolve(here, args[0]).then(|| match buffers.open(libc::O_WRONLY, 0) {
-                Some(fd) if !failed(fd) => {
-                    let result = syscall!(libc::SYS_ftruncate, fd, args[1]);
-                    syscall!(libc::SYS_close, fd);
-                    descriptors::forget(fd as usize);
-                    result
-                }
-                other => other.unwrap_or(0),
-            }),
-            libc::SYS_mkdir => folder(&mut buffers, here, args[0], true),
-            libc::SYS_mkdirat => folder(&mut buffers, args[0], args[1], true),
-            libc::SYS_rmdir => folder(&mut buffers, here, args[0], false),
-            libc::SYS_unlinkat => folder(&mut buffers, args[0], args[1], false),
-            _ => None,
-        }
-    }
-}
-
-/// Folders are neither made nor removed: files in them have their copies elsewhere.
-unsafe fn folder(buffers: &mut Buffers, dirfd: usize, path: usize, make: bool) -> Option<isize> {
-    // SAFETY: the caller's.
-    let ours = unsafe { buffers.resolve(dirfd, path) };
-    ours.then(|| if make && kind(&buffers.path).is_some() { error(EEXIST) } else { 0 })
-}
-
-unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]) -> Option<isize> {
-    // SAFETY: the caller's; paths end with a zero byte.
-    unsafe {
-        if !buffers.resolve(from_dir, from) {
-            return None;
-        }
-        // A copy of the source is needed, since the target is one.
-        match buffers.open(libc::O_WRONLY, 0) {
-            Some(fd) if !failed(fd) => {
-                syscall!(libc::SYS_close, fd);
-                descriptors::forget(fd as usize);
-            }
-            other => return Some(other.unwrap_or(0)),
-        }
-        let Buffers { copy, other, .. } = &mut *buffers;
-        other.set(&[copy.get()]);
-        buffers.mark();
-        if !buffers.resolve(to_dir, to) {
-            return Some(error(libc::EXDEV));
-        }
-        remove(&buffers.gone);
-        let (source, target) = (buffers.other.address(), buffers.copy.address());
-        Some(syscall!(libc::SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0))
     }
 }

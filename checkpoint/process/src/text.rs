@@ -64,12 +64,19 @@ impl Text {
     }
 }
 
+/// Where FNV-1a starts.
+pub(crate) const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The hash FNV-1a of some bytes.
+pub(crate) fn hash(bytes: &[u8], start: u64) -> u64 {
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
 /// The name of a path's copy on a machine: two hashes (FNV-1a with different starts).
 pub(crate) fn name(path: &[u8], machine: u32) -> [u8; NAME] {
     let mut name = [0; NAME];
-    for (half, start) in [0xcbf2_9ce4_8422_2325u64, 0x6c62_272e_07bb_0142].into_iter().enumerate() {
-        let start = start ^ u64::from(machine);
-        let hash = path.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    for (half, start) in [START, 0x6c62_272e_07bb_0142].into_iter().enumerate() {
+        let hash = hash(path, start ^ u64::from(machine));
         for digit in 0..16 {
             name[half * 16 + digit] = b"0123456789abcdef"[(hash >> (60 - 4 * digit)) as usize & 15];
         }

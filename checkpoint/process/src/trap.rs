@@ -2,7 +2,7 @@
 //! caller had, with all signals blocked: raw system calls only, no thread-local storage, no allocation, no panics.
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
-use crate::{descriptors, exec, gate, mappings, overlay, signals, stub, threads};
+use crate::{descriptors, exec, gate, mappings, named, signals, stub, threads};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -115,10 +115,11 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
             libc::SYS_readlink | libc::SYS_readlinkat => descriptors::trapped_readlink(call),
             _ if own::who() != Who::Program => call.pass_open(),
-            _ => match overlay::trapped(call) {
-                Some(result) => result,
-                None => descriptors::trapped(call),
-            },
+            _ => named::trapped(call).unwrap_or_else(|| {
+                let result = descriptors::trapped(call);
+                named::note(call, result);
+                result
+            }),
         }
     }
 }

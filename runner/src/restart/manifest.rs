@@ -4,9 +4,10 @@ use crate::restart::windows::Window;
 use phasecast_analyzer::{Analysis, Edge};
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Version of this part.
-pub const FORMAT: u16 = 6;
+pub const FORMAT: u16 = 7;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,6 +72,8 @@ pub struct SavedCut {
     pub seconds: f64,
     /// Bytes that it added to the images of all ranks, before compression.
     pub bytes: u64,
+    /// Files of the base machine that ranks had open for reading and that are not in the images: a restart opens them.
+    pub files: Vec<PathBuf>,
 }
 
 /// Times of a rank in the base run that no restart can show, in seconds.

@@ -8,7 +8,9 @@ use crate::restart::replay::Replayer;
 use crate::restart::windows::{Profile, Window};
 use crate::signature::Signature;
 use serde::Serialize;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// Room for jobs and reports.
 const SCRATCH: u64 = 16 << 20;
@@ -46,6 +48,7 @@ pub fn machine(images: &Images, ranks: u32, launcher_given: bool) -> Vec<Check> 
         page_size(needs),
         addresses(),
         memory(needs, ranks, launcher_given),
+        files(images, launcher_given),
         disk(),
         cores(ranks, launcher_given),
     ]
@@ -198,6 +201,19 @@ fn memory(needs: &Needs, ranks: u32, elsewhere: bool) -> Check {
         reason,
         "free memory, or spread the ranks over several machines with --launcher",
     )
+}
+
+fn files(images: &Images, elsewhere: bool) -> Check {
+    let all: BTreeSet<&Path> = images.cuts.iter().flat_map(|cut| &cut.files).map(PathBuf::as_path).collect();
+    let missing: Vec<String> =
+        all.iter().filter(|path| File::open(path).is_err()).map(|path| path.display().to_string()).collect();
+    let reason = match (all.len(), elsewhere) {
+        (0, _) => "the images read no files".to_string(),
+        (count, true) => format!("{count} to be read where the launcher puts the ranks"),
+        (count, false) if missing.is_empty() => format!("all {count} that the images read can be read here"),
+        _ => format!("the images read {}, which cannot be read here", missing.join(", ")),
+    };
+    Check::new("files", elsewhere || missing.is_empty(), reason, "copy them from the base machine, to the same paths")
 }
 
 fn disk() -> Check {

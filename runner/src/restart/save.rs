@@ -13,6 +13,7 @@ use phasecast_checkpoint::Taken;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_image::{Content, State};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -188,7 +189,9 @@ impl Saving<'_> {
             if of_ranks.iter().all(|report| report.is_some_and(|report| report.saved)) {
                 let seconds = of_ranks.iter().flatten().map(|report| report.seconds).fold(0.0, f64::max);
                 let bytes = of_ranks.iter().flatten().map(|report| report.bytes).sum();
-                kept.push(SavedCut { id: cut.id, after, events: cut.events.clone(), seconds, bytes });
+                let files: BTreeSet<PathBuf> = of_ranks.iter().flatten().flat_map(|r| &r.files).cloned().collect();
+                let files = files.into_iter().collect();
+                kept.push(SavedCut { id: cut.id, after, events: cut.events.clone(), seconds, bytes, files });
                 continue;
             }
             let reason = of_ranks.iter().flatten().find_map(|report| report.reason.clone());

@@ -1,0 +1,161 @@
+//! What a run writes goes into its images: the files that it has opened for writing, as they are at the cut, since by its end
+//! they may be gone or others, and on another machine they never were.
+use crate::files::LARGEST_NAMED;
+use crate::text::{START, hash};
+use crate::{apart, overlay};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+/// When the host began. A file that was changed later was changed in this run.
+static BEGAN: OnceLock<SystemTime> = OnceLock::new();
+
+/// From now on a file that changes has changed in this run.
+pub(crate) fn prepare() {
+    BEGAN.get_or_init(SystemTime::now);
+}
+
+/// Files are noted up to this number; those opened later are taken as a restart finds them.
+const MOST: usize = 4096;
+/// Bytes of their paths.
+const ROOM: usize = 256 << 10;
+
+/// Paths that a program has opened for writing, each once. The trap handler adds to it: nothing is allocated.
+pub(crate) struct Paths {
+    hashes: [u64; MOST],
+    count: usize,
+    /// One after the other, each with a zero byte behind it.
+    text: [u8; ROOM],
+    len: usize,
+}
+
+impl Paths {
+    pub(crate) const fn new() -> Self {
+        Self { hashes: [0; MOST], count: 0, text: [0; ROOM], len: 0 }
+    }
+
+    pub(crate) fn add(&mut self, path: &[u8]) {
+        let hash = hash(path, START);
+        let (Some(known), Some(room)) = (self.hashes.get(..self.count), self.text.get_mut(self.len..)) else { return };
+        if known.contains(&hash) || self.count == MOST || path.len() >= room.len() {
+            return;
+        }
+        room[..path.len()].copy_from_slice(path);
+        room[path.len()] = 0;
+        self.len += path.len() + 1;
+        self.hashes[self.count] = hash;
+        self.count += 1;
+    }
+
+    /// The paths in the order in which they came.
+    pub(crate) fn list(&self) -> Vec<PathBuf> {
+        let text = self.text.get(..self.len).unwrap_or(&[]);
+        text.split(|byte| *byte == 0).filter(|p| !p.is_empty()).map(|p| PathBuf::from(OsStr::from_bytes(p))).collect()
+    }
+}
+
+/// A file that a run has written, at a cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// What is in it; none if it is gone.
+    pub content: Option<Vec<u8>>,
+}
+
+/// What this run has written, for an image: the files of `read`, which the program has open for reading, each up to
+/// [`LARGEST_NAMED`] bytes; then those that are only noted, the newest first, as long as all together have no more.
+pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
+    let mut all: Vec<Written> = Vec::new();
+    let is_file = |path: &Path| fs::metadata(path).ok().filter(|facts| facts.is_file() && is_new(facts));
+    for path in read.iter().filter_map(|path| std::path::absolute(path).ok()) {
+        // Those of /proc say that they are empty, and are not to be read.
+        let saved = is_file(&path).filter(|facts| (1..=LARGEST_NAMED).contains(&facts.len()));
+        if saved.is_some() && all.iter().all(|file| file.path != path) {
+            all.extend(content(&path));
+        }
+    }
+    let mut noted = overlay::written();
+    noted.retain(|path| all.iter().all(|file| file.path != *path));
+    let (there, gone): (Vec<_>, Vec<_>) = noted.into_iter().partition(|path| path.symlink_metadata().is_ok());
+    let mut there: Vec<(PathBuf, Metadata)> =
+        there.into_iter().filter_map(|path| is_file(&path).map(|facts| (path, facts))).collect();
+    there.sort_by_key(|(_, facts)| std::cmp::Reverse(facts.modified().ok()));
+    let mut room = LARGEST_NAMED;
+    for (path, facts) in there {
+        if let Some(left) = room.checked_sub(facts.len()) {
+            room = left;
+            all.extend(content(&path));
+        }
+    }
+    all.extend(gone.into_iter().map(|path| Written { path, content: None }));
+    all
+}
+
+/// What cannot be read is taken as a restart finds it.
+fn content(path: &Path) -> Option<Written> {
+    Some(Written { path: path.to_owned(), content: Some(fs::read(path).ok()?) })
+}
+
+/// Whether a file was changed in this run. File systems' clocks may be a little behind.
+fn is_new(file: &Metadata) -> bool {
+    let began = BEGAN.get().copied().unwrap_or(SystemTime::UNIX_EPOCH);
+    file.modified().is_ok_and(|changed| changed + Duration::from_secs(1) >= began)
+}
+
+/// Makes the copies of what a run had written, and marks what it had removed.
+///
+/// # Errors
+/// If a copy cannot be made: with the file's path.
+pub(crate) fn restore(all: &[Written]) -> Result<(), (PathBuf, io::Error)> {
+    for file in all {
+        match &file.content {
+            Some(content) => {
+                let made = apart::copy(&file.path, content.len() as u64, Some(content));
+                made.map_err(|cause| (file.path.clone(), cause))?;
+            }
+            None => apart::gone(&file.path),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn paths_are_kept_once_in_their_order(paths in prop::collection::vec("/[a-c]{1,3}", 0..60)) {
+            let mut list = Box::new(Paths::new());
+            let mut expected: Vec<PathBuf> = Vec::new();
+            for path in &paths {
+                list.add(path.as_bytes());
+                if !expected.contains(&PathBuf::from(path)) {
+                    expected.push(path.into());
+                }
+            }
+            prop_assert_eq!(list.list(), expected);
+        }
+    }
+
+    #[test]
+    fn a_full_list_leaves_out_the_rest() {
+        let mut list = Box::new(Paths::new());
+        for i in 0..2 * MOST {
+            list.add(format!("/{i}").as_bytes());
+        }
+        assert_eq!(list.list().len(), MOST);
+        let mut list = Box::new(Paths::new());
+        for i in 0..100 {
+            list.add(format!("/{i:04095}").as_bytes());
+        }
+        assert_eq!(list.list().len(), ROOM / 4097);
+    }
+}
