@@ -18,7 +18,8 @@ pub fn run(args: &[String]) -> Done {
     shell::step(shell::cargo().args(["fmt", "--all", "--check"]))?;
     shell::step(shell::cargo().args(["fmt", "--check", "--manifest-path", "examples/rust/Cargo.toml"]))?;
     shell::step(shell::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    shell::step(shell::cargo().arg("build"))?;
+    // All targets in one step: their dependencies have other features without the tests, and would be built twice.
+    shell::step(shell::cargo().args(["build", "--workspace", "--all-targets"]))?;
     let mut tests = shell::cargo();
     shell::mpi_environment(&mut tests).env("PHASECAST", shell::target().join("debug/phasecast"));
     shell::step(tests.args(["test", "--workspace", "--no-fail-fast"]))
