@@ -279,6 +279,13 @@ impl State {
             sections.push(("hashes".to_string(), hashes));
         }
         sections.extend(self.sections.iter().map(|(name, content)| (format!("+{name}"), content.clone())));
+        if let Some((name, content)) = sections.iter().find(|(_, content)| content.len() > codec::MAX_BLOCK) {
+            return Err(wrong(format!(
+                "its part `{name}` has {} bytes, more than {}",
+                content.len(),
+                codec::MAX_BLOCK
+            )));
+        }
         Ok(Container { kind: KIND.into(), version: VERSION, manifest, sections }.to_bytes())
     }
 

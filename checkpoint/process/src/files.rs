@@ -38,7 +38,7 @@ pub enum What {
     /// A directory or a device.
     Special(PathBuf),
     /// A file whose name was removed, with its content.
-    Unnamed(Vec<u8>),
+    Unnamed(#[serde(with = "serde_bytes")] Vec<u8>),
 }
 
 /// An open descriptor.
@@ -348,5 +348,28 @@ pub fn clear() {
         // SAFETY: puts the launcher's descriptor in its place.
         unsafe { libc::dup2(keep.load(Relaxed), fd as c_int) };
         OWN.add(fd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_and_not_in_the_image_is_needed() {
+        let open = |fd, flags, what| OpenFile { fd, flags, offset: 0, what };
+        let named = |path: &str| What::Named { path: path.into(), size: 1 };
+        let files = vec![
+            open(0, libc::O_RDONLY, What::Standard(0)),
+            open(3, libc::O_RDONLY, named("/input")),
+            open(4, libc::O_RDWR, named("/scratch")),
+            open(5, libc::O_RDWR, named("/large")),
+            open(6, libc::O_WRONLY, named("/log")),
+            open(7, libc::O_RDONLY, What::Special("/dev/urandom".into())),
+        ];
+        let written = |path: &str, content| Written { path: path.into(), content };
+        let written = vec![written("/scratch", Some(vec![1])), written("/large", None)];
+        let state = FileState { files, written, ..FileState::default() };
+        assert_eq!(state.needed(), [Path::new("/input"), Path::new("/large")]);
     }
 }

@@ -65,6 +65,7 @@ pub struct Written {
     /// Its absolute path.
     pub path: PathBuf,
     /// What is in it; none if it is gone.
+    #[serde(with = "serde_bytes")]
     pub content: Option<Vec<u8>>,
 }
 

@@ -183,7 +183,12 @@ fn with_images(
         saved.fit(budget, args.n)?;
     }
     saved.notes.iter().for_each(|words| note(words));
-    signature.manifest.images = Some(saving.describe(&saved, base::edges(trace)?)?);
+    let images = saving.describe(&saved, base::edges(trace)?)?;
+    let files: Vec<String> = images.files().iter().map(|path| path.display().to_string()).collect();
+    if !files.is_empty() {
+        note(&format!("a target must have {} at the same path: the program has it open for reading", files.join(", ")));
+    }
+    signature.manifest.images = Some(images);
     let packed = scratch.path().join("images.packed");
     phasecast_image::pack::pack_file(&saved.folder, &packed)?;
     let _ = std::fs::remove_dir_all(&saved.folder);
@@ -207,6 +212,7 @@ fn with_images(
         let mut object = answer(args, &signature);
         object["images"] = json!(saved.cuts.len());
         object["bytes"] = json!(bytes);
+        object["files"] = json!(files);
         object["sha256"] = json!(sha256);
         object["verified"] = json!(verified);
         return output::json(&object);

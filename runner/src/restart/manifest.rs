@@ -4,7 +4,8 @@ use crate::restart::windows::Window;
 use phasecast_analyzer::{Analysis, Edge};
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Version of this part.
 pub const FORMAT: u16 = 7;
@@ -148,6 +149,11 @@ impl Images {
             return Err("the times of its ranks' ends are no numbers".into());
         }
         Ok(())
+    }
+
+    /// The files that the machine of a restart must have.
+    pub fn files(&self) -> BTreeSet<&Path> {
+        self.cuts.iter().flat_map(|cut| &cut.files).map(PathBuf::as_path).collect()
     }
 
     /// The cut from which a window starts.

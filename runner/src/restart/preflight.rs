@@ -8,9 +8,8 @@ use crate::restart::replay::Replayer;
 use crate::restart::windows::{Profile, Window};
 use crate::signature::Signature;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Room for jobs and reports.
 const SCRATCH: u64 = 16 << 20;
@@ -204,7 +203,7 @@ fn memory(needs: &Needs, ranks: u32, elsewhere: bool) -> Check {
 }
 
 fn files(images: &Images, elsewhere: bool) -> Check {
-    let all: BTreeSet<&Path> = images.cuts.iter().flat_map(|cut| &cut.files).map(PathBuf::as_path).collect();
+    let all = images.files();
     let missing: Vec<String> =
         all.iter().filter(|path| File::open(path).is_err()).map(|path| path.display().to_string()).collect();
     let reason = match (all.len(), elsewhere) {
