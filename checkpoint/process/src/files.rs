@@ -15,9 +15,6 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 /// Files without a name are saved whole up to this size, in bytes.
 const LARGEST_UNNAMED: u64 = 256 << 20;
-/// Files that the program reads and this run has changed are saved whole up to this size, in bytes, and up to as much of what
-/// it has only written; the rest is taken as a restart finds it.
-pub(crate) const LARGEST_NAMED: u64 = 64 << 20;
 
 static STANDARD: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 

@@ -1,6 +1,5 @@
 //! What a run writes goes into its images: the files that it has opened for writing, as they are at the cut, since by its end
 //! they may be gone or others, and on another machine they never were.
-use crate::files::LARGEST_NAMED;
 use crate::text::{START, hash};
 use crate::{apart, overlay};
 use serde::{Deserialize, Serialize};
@@ -19,6 +18,11 @@ static BEGAN: OnceLock<SystemTime> = OnceLock::new();
 pub(crate) fn prepare() {
     BEGAN.get_or_init(SystemTime::now);
 }
+
+/// Files that the program has open for reading are saved whole up to this size, in bytes.
+const LARGEST_READ: u64 = 64 << 20;
+/// Of all others so many bytes are saved: most are results, which nobody reads, and every image has them anew.
+const MOST_OTHERS: u64 = 8 << 20;
 
 /// Files are noted up to this number; those opened later are taken as a restart finds them.
 const MOST: usize = 4096;
@@ -70,13 +74,13 @@ pub struct Written {
 }
 
 /// What this run has written, for an image: the files of `read`, which the program has open for reading, each up to
-/// [`LARGEST_NAMED`] bytes; then those that are only noted, the newest first, as long as all together have no more.
+/// [`LARGEST_READ`] bytes; then those that are only noted, the newest first, up to [`MOST_OTHERS`]; and what is gone.
 pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     let is_file = |path: &Path| fs::metadata(path).ok().filter(|facts| facts.is_file() && is_new(facts));
     for path in read.iter().filter_map(|path| std::path::absolute(path).ok()) {
         // Those of /proc say that they are empty, and are not to be read.
-        let saved = is_file(&path).filter(|facts| (1..=LARGEST_NAMED).contains(&facts.len()));
+        let saved = is_file(&path).filter(|facts| (1..=LARGEST_READ).contains(&facts.len()));
         if saved.is_some() && all.iter().all(|file| file.path != path) {
             all.extend(content(&path));
         }
@@ -87,7 +91,7 @@ pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
     let mut there: Vec<(PathBuf, Metadata)> =
         there.into_iter().filter_map(|path| is_file(&path).map(|facts| (path, facts))).collect();
     there.sort_by_key(|(_, facts)| std::cmp::Reverse(facts.modified().ok()));
-    let mut room = LARGEST_NAMED;
+    let mut room = MOST_OTHERS;
     for (path, facts) in there {
         if let Some(left) = room.checked_sub(facts.len()) {
             room = left;
