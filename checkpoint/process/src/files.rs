@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 /// Files without a name are saved whole up to this size, in bytes.
 const LARGEST_UNNAMED: u64 = 256 << 20;
 
+/// Where the kernel tells a process about itself.
+const SELF: &str = "/proc/self";
+
 static STANDARD: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 
 /// What a descriptor stands for.
@@ -82,7 +85,8 @@ impl FileState {
     /// The files that a restart reads and the image does not hold: they must be there.
     pub fn needed(&self) -> Vec<&Path> {
         let held = |path: &Path| self.written.iter().any(|file| file.path == path && file.content.is_some());
-        self.files.iter().filter(|file| file.reads()).filter_map(OpenFile::named).filter(|path| !held(path)).collect()
+        let read = self.files.iter().filter(|file| file.reads()).filter_map(OpenFile::named);
+        read.filter(|path| !held(path) && !path.starts_with(SELF)).collect()
     }
 }
 
@@ -178,9 +182,11 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
     let umask =
         status.lines().find_map(|l| l.strip_prefix("Umask:")).and_then(|v| u32::from_str_radix(v.trim(), 8).ok());
     let mut files: Vec<OpenFile> = Vec::new();
+    let own_proc = format!("/proc/{}", std::process::id());
     for fd in OWN.list() {
         let link = PathBuf::from(format!("/proc/self/fd/{fd}"));
         let Ok(path) = fs::read_link(&link) else { continue };
+        let path = path.strip_prefix(&own_proc).map_or(path.clone(), |about| Path::new(SELF).join(about));
         let Ok(info) = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
         let field = |name: &str| info.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
         let offset = field("pos:").and_then(|v| v.parse().ok()).unwrap_or(0);
@@ -363,6 +369,7 @@ mod tests {
             open(5, libc::O_RDWR, named("/large")),
             open(6, libc::O_WRONLY, named("/log")),
             open(7, libc::O_RDONLY, What::Special("/dev/urandom".into())),
+            open(8, libc::O_RDONLY, named("/proc/self/statm")),
         ];
         let written = |path: &str, content| Written { path: path.into(), content };
         let written = vec![written("/scratch", Some(vec![1])), written("/large", None)];
