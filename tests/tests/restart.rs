@@ -26,7 +26,7 @@ fn images_of_one_mpi_are_restarted_under_both() {
     fs::remove_file(place.program(Mpi::OpenMpi, "stencil.c")).expect("the program can be removed");
     for launcher in LAUNCHERS {
         let checks = run(&mut place.phasecast(&["preflight", "app.phc", "--json", "--launcher", launcher])).succeeded();
-        assert!(json(&checks)["checks"].as_array().is_some_and(|c| c.len() == 9), "{checks:?}");
+        assert!(json(&checks)["checks"].as_array().is_some_and(|c| c.len() == 10), "{checks:?}");
         let outcome = run(&mut place.predict(launcher, &[])).succeeded();
         assert!(outcome.stderr.contains("signed by"), "{}", outcome.stderr);
         let prediction = json(&outcome);

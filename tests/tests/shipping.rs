@@ -53,7 +53,7 @@ fn a_signature_predicts_in_another_release() {
         for (launcher, family) in LAUNCHERS.into_iter().zip(["Open MPI v5", "MPICH Version: 4.2"]) {
             let checks = json(&within(&["preflight", "app.phc", "--json", "--launcher", launcher]).succeeded());
             let well = |check: &Value| check["ok"] == true;
-            assert!(checks["checks"].as_array().is_some_and(|c| c.len() == 9 && c.iter().all(well)), "{checks}");
+            assert!(checks["checks"].as_array().is_some_and(|c| c.len() == 10 && c.iter().all(well)), "{checks}");
             let (prediction, mpi) = prediction(within(&["predict", "app.phc", "--json", "--launcher", launcher]));
             assert!(mpi.contains(family), "{mpi:?} is not {family}: {prediction}");
         }
