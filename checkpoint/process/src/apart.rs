@@ -1,5 +1,6 @@
 //! Files of a replayed program for the host: what stands for them in the scratch folder, for descriptors and MPI files that
 //! are opened again and for what MPI opens and deletes by name.
+pub use crate::overlay::note;
 use crate::overlay::{self, Opened};
 use crate::sys::{error, failed};
 use libc::{EEXIST, ENOENT, c_int};
@@ -38,13 +39,6 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
     match fs::hard_link(draft.path(), &copy) {
         Err(error) if error.kind() != AlreadyExists => Err(error),
         _ => Ok(copy),
-    }
-}
-
-/// Notes a file that the program may have written by MPI, for the images of this run.
-pub fn note(path: &Path) {
-    if !overlay::on() {
-        overlay::note(path);
     }
 }
 

@@ -7,20 +7,33 @@ use crate::sys::{error, failed, syscall};
 use crate::trap::Call;
 use libc::{AT_FDCWD, EEXIST, ENOENT, c_int};
 
+/// What a call does with the file that it names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// Makes, removes, renames or cuts it off.
+    Change,
+    /// Tells about it.
+    Tell,
+    /// Sets its mode or times.
+    Set,
+}
+use Does::{Change, Set, Tell};
+
 /// Calls that name a file and give no descriptor, with the place of the path; where that is 1, 0 is a folder.
 #[rustfmt::skip]
-pub(crate) const CALLS: &[(i64, usize)] = &[
-    (libc::SYS_unlink, 0), (libc::SYS_unlinkat, 1), (libc::SYS_rename, 0), (libc::SYS_renameat, 1),
-    (libc::SYS_renameat2, 1), (libc::SYS_truncate, 0), (libc::SYS_mkdir, 0), (libc::SYS_mkdirat, 1), (libc::SYS_rmdir, 0),
-    (libc::SYS_stat, 0), (libc::SYS_lstat, 0), (libc::SYS_newfstatat, 1), (libc::SYS_statx, 1), (libc::SYS_access, 0),
-    (libc::SYS_faccessat, 1), (libc::SYS_faccessat2, 1), (libc::SYS_chmod, 0), (libc::SYS_fchmodat, 1),
-    (libc::SYS_fchmodat2, 1), (libc::SYS_utime, 0), (libc::SYS_utimes, 0), (libc::SYS_futimesat, 1),
-    (libc::SYS_utimensat, 1),
+pub(crate) const CALLS: &[(i64, usize, Does)] = &[
+    (libc::SYS_unlink, 0, Change), (libc::SYS_unlinkat, 1, Change), (libc::SYS_rename, 0, Change),
+    (libc::SYS_renameat, 1, Change), (libc::SYS_renameat2, 1, Change), (libc::SYS_truncate, 0, Change),
+    (libc::SYS_mkdir, 0, Change), (libc::SYS_mkdirat, 1, Change), (libc::SYS_rmdir, 0, Change),
+    (libc::SYS_stat, 0, Tell), (libc::SYS_lstat, 0, Tell), (libc::SYS_newfstatat, 1, Tell), (libc::SYS_statx, 1, Tell),
+    (libc::SYS_access, 0, Tell), (libc::SYS_faccessat, 1, Tell), (libc::SYS_faccessat2, 1, Tell),
+    (libc::SYS_chmod, 0, Set), (libc::SYS_fchmodat, 1, Set), (libc::SYS_fchmodat2, 1, Set), (libc::SYS_utime, 0, Set),
+    (libc::SYS_utimes, 0, Set), (libc::SYS_futimesat, 1, Set), (libc::SYS_utimensat, 1, Set),
 ];
 
-/// The place of a call's path, if the call is one of [`CALLS`].
-pub(crate) fn path_of(number: i64) -> Option<usize> {
-    CALLS.iter().find(|call| call.0 == number).map(|call| call.1)
+/// The place of a call's path and what is done, if the call is one of [`CALLS`].
+pub(crate) fn listed(number: i64) -> Option<(usize, Does)> {
+    CALLS.iter().find(|call| call.0 == number).map(|call| (call.1, call.2))
 }
 
 /// What a call that opens a file asks for: folder, path, flags and mode.
@@ -46,7 +59,7 @@ pub(crate) fn writes(flags: c_int) -> bool {
 
 /// Notes what a call that has succeeded lets the program write, for the images of this run.
 pub(crate) unsafe fn note(call: &Call, result: isize) {
-    if failed(result) || overlay::on() {
+    if failed(result) {
         return;
     }
     let args = call.args;
@@ -108,7 +121,7 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
 
 /// What is told or set about a file is told or set about its copy; the original is not changed.
 unsafe fn about(buffers: &mut Buffers, call: &mut Call) -> Option<isize> {
-    let at = path_of(call.number)?;
+    let (at, does) = listed(call.number)?;
     let (folder, path) = if at == 0 { (AT_FDCWD as usize, call.args[0]) } else { (call.args[0], call.args[1]) };
     // SAFETY: the arguments as the program gave them; the copy's path ends with a zero byte.
     unsafe {
@@ -123,26 +136,12 @@ unsafe fn about(buffers: &mut Buffers, call: &mut Call) -> Option<isize> {
                 Some(call.pass())
             }
             Seen::Nothing => Some(error(ENOENT)),
-            Seen::Original if sets(call.number) => {
+            Seen::Original if does == Set => {
                 Some(if overlay::kind(&buffers.path).is_some() { 0 } else { error(ENOENT) })
             }
             Seen::Original => None,
         }
     }
-}
-
-/// Whether a call of [`CALLS`] sets something about a file.
-fn sets(number: i64) -> bool {
-    matches!(
-        number,
-        libc::SYS_chmod
-            | libc::SYS_fchmodat
-            | libc::SYS_fchmodat2
-            | libc::SYS_utime
-            | libc::SYS_utimes
-            | libc::SYS_futimesat
-            | libc::SYS_utimensat
-    )
 }
 
 /// Folders are neither made nor removed: files in them have their copies elsewhere.

@@ -96,8 +96,8 @@ pub(crate) fn written() -> Vec<PathBuf> {
     BUFFERS.lock().written.list()
 }
 
-/// Notes a file that the program may have written, if it is there.
-pub(crate) fn note(path: &Path) {
+/// Notes a file that the program may have written by MPI, for the images of this run.
+pub fn note(path: &Path) {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return };
     // SAFETY: a text that ends with a zero byte.
     unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize) }
@@ -169,10 +169,11 @@ impl Buffers {
         self.copy.set(&[self.scratch.get(), b"/", &name]) && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
     }
 
-    /// Notes a file that the program may have written, if it is there under the name that its path has without links.
+    /// Notes a file that the program may have written, if it is there under the name that its path has without links; not
+    /// in a program that is replayed, of which no images are made.
     pub(crate) unsafe fn note(&mut self, dirfd: usize, path: usize) {
         // SAFETY: the caller's.
-        if unsafe { self.locate(dirfd, path) } && kind(&self.path) == Some(libc::S_IFREG) {
+        if !on() && unsafe { self.locate(dirfd, path) } && kind(&self.path) == Some(libc::S_IFREG) {
             let Self { path, written, .. } = self;
             written.add(path.get());
         }

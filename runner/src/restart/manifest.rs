@@ -74,7 +74,7 @@ pub struct SavedCut {
     /// Bytes that it added to the images of all ranks, before compression.
     pub bytes: u64,
     /// Files of the base machine that ranks had open for reading and that are not in the images: a restart opens them.
-    pub files: Vec<PathBuf>,
+    pub files: BTreeSet<PathBuf>,
 }
 
 /// Times of a rank in the base run that no restart can show, in seconds.

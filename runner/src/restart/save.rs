@@ -13,7 +13,6 @@ use phasecast_checkpoint::Taken;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_image::{Content, State};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -189,8 +188,7 @@ impl Saving<'_> {
             if of_ranks.iter().all(|report| report.is_some_and(|report| report.saved)) {
                 let seconds = of_ranks.iter().flatten().map(|report| report.seconds).fold(0.0, f64::max);
                 let bytes = of_ranks.iter().flatten().map(|report| report.bytes).sum();
-                let files: BTreeSet<PathBuf> = of_ranks.iter().flatten().flat_map(|r| &r.files).cloned().collect();
-                let files = files.into_iter().collect();
+                let files = of_ranks.iter().flatten().flat_map(|report| &report.files).cloned().collect();
                 kept.push(SavedCut { id: cut.id, after, events: cut.events.clone(), seconds, bytes, files });
                 continue;
             }
