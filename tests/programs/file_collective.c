@@ -12,7 +12,7 @@ int main(void) {
     MPI_File_write_at_all(file, 8 * rank, out, 2, MPI_INT, MPI_STATUS_IGNORE);
     beat();
     MPI_File_sync(file);
-    beat();
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_read_at_all(file, 8 * after, in, 2, MPI_INT, MPI_STATUS_IGNORE);
     CHECK(in[0] == after && in[1] == 100 + after);
     MPI_File_read_at_all_begin(file, 8 * before, in, 2, MPI_INT);
@@ -23,12 +23,13 @@ int main(void) {
     beat();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(in[0] == after);
+    MPI_Barrier(MPI_COMM_WORLD);
     out[1]++;
     MPI_File_iwrite_at_all(file, 8 * rank, out, 2, MPI_INT, &request);
     beat();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_File_sync(file);
-    beat();
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_iread_at_all(file, 8 * before, in, 2, MPI_INT, &request);
     beat();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
