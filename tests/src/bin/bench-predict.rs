@@ -18,6 +18,9 @@ type Res<T> = Result<T, Box<dyn Error>>;
 /// The share of the iterations that the naive estimate times.
 const NAIVE_SHARE: f64 = 0.05;
 
+/// What `--methods` knows; the naive estimate comes with `live`.
+const METHODS: [&str; 2] = ["restart", "live"];
+
 struct Options {
     rounds: usize,
     methods: Vec<String>,
@@ -45,7 +48,7 @@ struct Row {
 }
 
 fn main() -> Res<()> {
-    let methods = ["restart", "live"].map(String::from).to_vec();
+    let methods = METHODS.map(String::from).to_vec();
     let mut options = Options { rounds: 5, methods, share: "0.3".into() };
     let (mut json, mut jobs) = (None, Vec::new());
     let mut args = std::env::args().skip(1);
@@ -67,6 +70,9 @@ fn main() -> Res<()> {
                 jobs.push(Job { name, ranks, base, targets });
             }
         }
+    }
+    if let Some(unknown) = options.methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
+        return Err(format!("'{unknown}' is no method: {} are", METHODS.join(" and ")).into());
     }
     println!("program target  method   AET s   v %  PETE mean %  worst %  inside   SET s  SET/AET %");
     let mut rows = Vec::new();
