@@ -36,6 +36,20 @@ pub fn figure(what: &str, value: f64, unit: &str, bound: Bound) {
     println!("{what:<66} {value:>9.3} {unit:<4} {bound:>8}{}", if missed { "  MISSED" } else { "" });
 }
 
+/// Keeps of `all`, in their order, what a list with commas names.
+///
+/// # Errors
+/// If the list names what is not there.
+pub fn keep_named<T>(all: &mut Vec<T>, list: &str, name: impl Fn(&T) -> &str) -> Result<(), String> {
+    let named: Vec<&str> = list.split(',').collect();
+    let known: Vec<&str> = all.iter().map(&name).collect();
+    if let Some(unknown) = named.iter().find(|one| !known.contains(one)) {
+        return Err(format!("'{unknown}' is none of {}", known.join(", ")));
+    }
+    all.retain(|one| named.contains(&name(one)));
+    Ok(())
+}
+
 /// The mean.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { f64::NAN } else { values.iter().sum::<f64>() / values.len() as f64 }

@@ -6,7 +6,7 @@
 //! variation v, error of prediction (mean, worst), how often the true time lies in the interval for another run, and
 //! what it cost on the target (SET). `naive` is what a user would do without phasecast, as the live prediction sees it:
 //! time the first 5 % of the iterations, and multiply.
-use phasecast_tests::bench::{mean, median, variation};
+use phasecast_tests::bench::{keep_named, mean, median, variation};
 use serde_json::Value;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,6 @@ type Res<T> = Result<T, Box<dyn Error>>;
 
 /// The share of the iterations that the naive estimate times.
 const NAIVE_SHARE: f64 = 0.05;
-
-/// What `--methods` knows; the naive estimate comes with `live`.
-const METHODS: [&str; 2] = ["restart", "live"];
 
 struct Options {
     rounds: usize,
@@ -48,7 +45,7 @@ struct Row {
 }
 
 fn main() -> Res<()> {
-    let methods = METHODS.map(String::from).to_vec();
+    let methods = ["restart", "live"].map(String::from).to_vec();
     let mut options = Options { rounds: 5, methods, share: "0.3".into() };
     let (mut json, mut jobs) = (None, Vec::new());
     let mut args = std::env::args().skip(1);
@@ -56,7 +53,7 @@ fn main() -> Res<()> {
         let mut value = || args.next().ok_or(format!("{arg} wants a value"));
         match arg.as_str() {
             "--rounds" => options.rounds = value()?.parse()?,
-            "--methods" => options.methods = value()?.split(',').map(String::from).collect(),
+            "--methods" => keep_named(&mut options.methods, &value()?, String::as_str)?,
             "--share" => options.share = value()?,
             "--json" => json = Some(PathBuf::from(value()?)),
             _ => {
@@ -70,9 +67,6 @@ fn main() -> Res<()> {
                 jobs.push(Job { name, ranks, base, targets });
             }
         }
-    }
-    if let Some(unknown) = options.methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
-        return Err(format!("'{unknown}' is no method: {} are", METHODS.join(" and ")).into());
     }
     println!("program target  method   AET s   v %  PETE mean %  worst %  inside   SET s  SET/AET %");
     let mut rows = Vec::new();

@@ -1,7 +1,7 @@
 //! Predictions by skeletons against the truth, where the MPI, the network or the processor is another than on the base.
 use crate::Res;
 use crate::shared::{Competitor, Job, done, launched, phasecast};
-use phasecast_tests::bench::{mean, variation};
+use phasecast_tests::bench::{keep_named, mean, variation};
 use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub fn run(args: &[String]) -> Res<()> {
         match arg.as_str() {
             "--runs" => runs = value()?.parse()?,
             "--ratio" => ratio = value()?.clone(),
-            "--only" => only = Some(value()?.clone()),
+            "--only" => only = Some(value()?.as_str()),
             "--json" => json = Some(PathBuf::from(value()?)),
             "--from-mpich" => reverse = true,
             job => jobs.push(Job::parse(job)?),
@@ -56,7 +56,9 @@ pub fn run(args: &[String]) -> Res<()> {
         (Err(error), _) | (_, Err(error)) => println!("no target with half of the processors' time: {error}"),
         _ => {}
     }
-    targets.retain(|target| only.as_ref().is_none_or(|only: &String| only.split(',').any(|name| name == target.name)));
+    if let Some(only) = only {
+        keep_named(&mut targets, only, |target| target.name)?;
+    }
     let base = if reverse { "mpirun.mpich -n {n}" } else { open };
     let mut list = Vec::new();
     let mut errors: Vec<Vec<f64>> = targets.iter().map(|_| Vec::new()).collect();

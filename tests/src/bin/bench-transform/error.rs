@@ -1,7 +1,7 @@
 //! Prediction against the truth: with K from the machines' kernels, and, where a small run is named, with K for each
 //! region from that.
 use crate::Res;
-use phasecast_tests::bench::mean;
+use phasecast_tests::bench::{keep_named, mean};
 use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -100,7 +100,9 @@ pub fn run(args: &[String]) -> Res<()> {
         }
         (Err(error), _) | (_, Err(error)) => println!("no target with half of the processors' time: {error}"),
     }
-    targets.retain(|target| only.as_ref().is_none_or(|only| only.split(',').any(|name| name == target.name)));
+    if let Some(only) = only {
+        keep_named(&mut targets, &only, |target| target.name)?;
+    }
     let scratch = tempfile::tempdir()?;
     let folder = machines.unwrap_or_else(|| scratch.path().to_owned());
     std::fs::create_dir_all(&folder)?;
