@@ -324,7 +324,7 @@ unsafe extern "C" fn cancel_entry(which: usize, complete: usize) -> i32 {
 /// A call of the gate.
 pub unsafe fn generalized(call: &mut Call) -> usize {
     let s = session();
-    let shape = &s.shapes[call.index];
+    let shape = call.shape;
     let args = arguments(call, shape.lanes.len());
     drop(s);
     let request: &'static Generalized =

@@ -1,5 +1,6 @@
 //! Calling procedures of MPI by address: all their arguments are integers or pointers.
 use phasecast_abi::{PROCEDURES, by_name};
+use std::hint::black_box;
 
 /// The most arguments that a procedure has.
 pub const MOST: usize = 14;
@@ -56,7 +57,8 @@ pub unsafe fn call(function: usize, args: &[usize]) -> usize {
         }
         if args.len() <= WORDS {
             let function: Middle = std::mem::transmute(function);
-            return function(a(0), a(1), a(2), a(3), a(4), a(5), a(6), a(7));
+            // Word by word: they may just have been stored so, and be read in one piece only once they are in the cache.
+            return function(a(0), a(1), a(2), a(3), a(4), a(5), black_box(a(6)), black_box(a(7)));
         }
         let function: Long = std::mem::transmute(function);
         function(a(0), a(1), a(2), a(3), a(4), a(5), a(6), a(7), a(8), a(9), a(10), a(11), a(12), a(13))

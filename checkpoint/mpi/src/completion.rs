@@ -44,14 +44,13 @@ impl Places {
 /// A call of the gate.
 pub unsafe fn complete(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = s.shape(call.index);
-    let args: [usize; WORDS] = arguments(call, shape.lanes.len());
-    let Some(places) = shape.completion.filter(|_| shape.function != 0) else { return 1 };
+    let shape = call.shape;
+    let Some(places) = shape.completion.as_ref().filter(|_| shape.function != 0) else { return 1 };
     if places.which == Which::One && s.requests.done == 0 {
         // SAFETY: the caller's.
-        return unsafe { complete_one(args, s, shape, places) };
+        return unsafe { complete_one(call, s, shape, places) };
     }
-    let count = places.count.map_or(1, |at| (args[at] as i32).max(0) as usize);
+    let count = places.count.map_or(1, |at| (call.arg(at) as i32).max(0) as usize);
     let (upper, lower) = (s.values.upper, s.values.lower);
     let (above, under) = (upper.layout().handle_bytes, lower.layout().handle_bytes);
     let mut scratch = Scratch::new();
@@ -63,7 +62,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     for i in 0..count {
         // SAFETY: the caller's: so many requests stand there; the arrays of ours are as long.
         unsafe {
-            let handle = read_handle(args[places.requests] + i * above, above);
+            let handle = read_handle(call.arg(places.requests) + i * above, above);
             let number = s.objects.decode(Kind::Request, handle);
             numbers.add(i).write(number.unwrap_or(u32::MAX));
         }
@@ -87,7 +86,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
         // SAFETY: the array of ours is as long.
         unsafe { write_handle(handles + i * under, under, below) };
     }
-    let mut out = Outcome { args, places, above, numbers, handles };
+    let mut out = Outcome { call, places, above, numbers, handles };
     if done > 0 && out.places.which != Which::All {
         // SAFETY: the caller's.
         let (comm, error) = unsafe { out.take_done(&mut s) };
@@ -96,7 +95,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
         return crate::hand_out::raise(comm, error);
     }
     drop(s);
-    let mut below = args;
+    let mut below: [usize; WORDS] = arguments(call, shape.lanes.len());
     below[out.places.requests] = handles;
     below[out.places.status] = statuses;
     // SAFETY: the caller's; the arrays are as long as the library will take them to be.
@@ -111,11 +110,12 @@ pub unsafe fn complete(call: &mut Call) -> usize {
 /// Completes a request by itself that the library knows: nothing was done at a cut.
 ///
 /// # Safety
-/// `args` are those of the procedure.
-unsafe fn complete_one(args: [usize; WORDS], s: Access, shape: &'static Shape, places: Places) -> usize {
+/// A call of the gate.
+#[inline(always)]
+unsafe fn complete_one(call: &Call, s: Access, shape: &'static Shape, places: &'static Places) -> usize {
     let above = s.values.upper.layout().handle_bytes;
     // SAFETY: the caller's: a request stands there.
-    let handle = unsafe { read_handle(args[places.requests], above) };
+    let handle = unsafe { read_handle(call.arg(places.requests), above) };
     let number = s.objects.decode(Kind::Request, handle);
     let object = number.and_then(|number| s.objects.get(Kind::Request, number));
     let mut request = object.map_or(s.library.request_null, |object| object.lower);
@@ -123,15 +123,25 @@ unsafe fn complete_one(args: [usize; WORDS], s: Access, shape: &'static Shape, p
     let size = s.values.lower.layout().status.size;
     drop(s);
     let (handles, statuses) = (&raw mut request as usize, &raw mut status as usize);
-    let mut below = args;
-    below[places.requests] = handles;
-    below[places.status] = statuses;
+    let mut below: [usize; WORDS] = arguments(call, 6);
+    below[places.requests & (WORDS - 1)] = handles;
+    below[places.status & (WORDS - 1)] = statuses;
     // SAFETY: the caller's; no interface has a longer status or handle.
     let result = unsafe { invoke(shape.function, &below[..6]) };
     let numbers = &[number.unwrap_or(u32::MAX)];
-    let mut out = Outcome { args, places, above, numbers, handles };
-    // SAFETY: the library has filled in what it says.
-    unsafe { out.after(&mut session(), result, statuses, size) }
+    let mut out = Outcome { call, places, above, numbers, handles };
+    let mut s = session();
+    if result as i32 != 0 {
+        // SAFETY: the library has filled in what it says.
+        return unsafe { out.after(&mut s, result, statuses, size) };
+    }
+    // SAFETY: as above.
+    unsafe {
+        if places.flag.is_none_or(|flag| (call.arg(flag) as *const i32).read_unaligned() != 0) {
+            out.take(&mut s, 0, 0, Some(statuses));
+        }
+    }
+    0
 }
 
 impl Session {
@@ -142,8 +152,8 @@ impl Session {
 }
 
 struct Outcome<'a> {
-    args: [usize; WORDS],
-    places: Places,
+    call: &'a Call,
+    places: &'static Places,
     above: usize,
     numbers: &'a [u32],
     /// The library's handles, as it leaves them.
@@ -152,9 +162,10 @@ struct Outcome<'a> {
 
 impl Outcome<'_> {
     /// Where the status of the `i`th result goes; none if the program does not want it.
+    #[inline(always)]
     fn status_at(&self, s: &Session, i: usize) -> Option<usize> {
         let layout = s.values.upper.layout();
-        let at = self.args[self.places.status];
+        let at = self.call.arg(self.places.status);
         (at != layout.status_ignore).then_some(at + i * layout.status.size)
     }
 
@@ -163,7 +174,7 @@ impl Outcome<'_> {
     unsafe fn set(&self, place: Option<usize>, i: usize, value: i32) {
         if let Some(place) = place {
             // SAFETY: the caller's.
-            unsafe { (self.args[place] as *mut i32).add(i).write_unaligned(value) };
+            unsafe { (self.call.arg(place) as *mut i32).add(i).write_unaligned(value) };
         }
     }
 
@@ -172,6 +183,7 @@ impl Outcome<'_> {
     ///
     /// # Safety
     /// As for [`complete`].
+    #[inline(always)]
     unsafe fn take(&self, s: &mut Session, i: usize, slot: usize, below: Option<usize>) -> i32 {
         let number = self.numbers[i];
         let at = self.status_at(s, slot);
@@ -255,10 +267,11 @@ impl Outcome<'_> {
     ///
     /// # Safety
     /// As for [`complete`].
+    #[inline(always)]
     unsafe fn gone(&self, s: &mut Session, i: usize) {
         s.finish_request(self.numbers[i]);
         // SAFETY: the caller's.
-        unsafe { write_handle(self.args[self.places.requests] + i * self.above, self.above, s.values.request_null) };
+        unsafe { write_handle(self.call.arg(self.places.requests) + i * self.above, self.above, s.values.request_null) };
     }
 
     /// Completes what was done at a cut, without the library. Yields the communicator and the class of an error, in
@@ -306,7 +319,7 @@ impl Outcome<'_> {
         }
         // SAFETY: the caller's: what the library has filled in.
         unsafe {
-            let int = |place: usize, i: usize| (self.args[place] as *const i32).add(i).read_unaligned();
+            let int = |place: usize, i: usize| (self.call.arg(place) as *const i32).add(i).read_unaligned();
             let tested = self.places.flag.is_none_or(|flag| int(flag, 0) != 0);
             let undefined = lower.undefined;
             match self.places.which {

@@ -60,7 +60,7 @@ impl Fortran {
 /// A call of the gate.
 pub unsafe fn to_fortran(call: &mut Call) -> usize {
     let s = session();
-    let kind = s.shapes[call.index].procedure.params[0].kind;
+    let kind = call.shape.procedure.params[0].kind;
     let handle = call.arg(0);
     number_of(&s, kind, handle) as u32 as usize
 }
@@ -79,7 +79,7 @@ pub fn number_of(s: &Session, kind: Kind, handle: usize) -> i32 {
 /// A call of the gate.
 pub unsafe fn from_fortran(call: &mut Call) -> usize {
     let s = session();
-    let Return::Handle(kind) = s.shapes[call.index].procedure.returns else { return 0 };
+    let Return::Handle(kind) = call.shape.procedure.returns else { return 0 };
     let number = call.arg(0) as i32;
     match s.objects.of_fortran(kind, number) {
         Some(found) => s.objects.encode(kind, found),

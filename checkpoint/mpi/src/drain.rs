@@ -295,10 +295,7 @@ impl Session {
             self.comm_is_made(number);
         }
         if !persistent {
-            let null = library.request_null;
-            if let Some(object) = self.objects.get_mut(Kind::Request, number) {
-                object.lower = null;
-            }
+            self.objects.set_lower(Kind::Request, number, library.request_null);
         }
         if let Some(request) = self.requests.get_mut(number) {
             request.counted = true;

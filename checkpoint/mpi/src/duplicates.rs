@@ -27,7 +27,7 @@ pub struct Making {
 /// A call of the gate.
 pub unsafe fn idup(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = &s.shapes[call.index];
+    let shape = call.shape;
     let args: [usize; MOST] = arguments(call, shape.lanes.len());
     let blocking = &s.shapes[crate::calls::index(&shape.procedure.name.replace("idup", "dup"))];
     if shape.function == 0 {

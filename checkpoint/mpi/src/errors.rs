@@ -117,7 +117,7 @@ impl Session {
 pub unsafe fn add(call: &mut Call) -> usize {
     let mut s = session();
     let library = s.library;
-    let name = s.shapes[call.index].procedure.name;
+    let name = call.shape.procedure.name;
     if name == "MPI_Add_error_string" {
         // SAFETY: the caller's: a text.
         let text = unsafe { std::ffi::CStr::from_ptr(call.arg(1) as *const libc::c_char) }.to_owned();
@@ -150,7 +150,7 @@ pub unsafe fn add(call: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn ask(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = s.shape(call.index);
+    let shape = call.shape;
     let is_code = |p: &phasecast_abi::Param| p.kind == Kind::ErrorCode && p.passing == Passing::Value;
     let at = shape.procedure.params.iter().position(is_code).unwrap_or(0);
     let Some(number) = s.errors.get(call.arg(at) as i32).cloned() else {

@@ -191,7 +191,7 @@ unsafe fn named(call: &Call, at: usize) -> PathBuf {
 /// # Safety
 /// A call of the gate.
 unsafe fn renamed(call: &mut Call, at: usize, name: Option<CString>) -> usize {
-    let shape = session().shape(call.index);
+    let shape = call.shape;
     let args = forward::arguments(call, shape.lanes.len());
     let rename = |below: &mut [usize; MOST]| {
         if let (Some(argument), Some(name)) = (below.get_mut(at), &name) {

@@ -9,10 +9,11 @@ use phasecast_abi::Direction;
 #[inline(always)]
 pub fn arguments<const N: usize>(call: &Call, count: usize) -> [usize; N] {
     let mut args = [0; N];
-    // SAFETY: the frame of the call.
-    args[..6].copy_from_slice(unsafe { (*call.frame).registers() });
-    for (i, arg) in (6..count).zip(&mut args[6..]) {
-        *arg = call.arg(i);
+    // Not a loop over `count`, so that they can stay in registers.
+    for i in 0..N {
+        if i < 6 || i < count {
+            args[i] = call.arg(i);
+        }
     }
     args
 }
@@ -22,7 +23,7 @@ pub fn arguments<const N: usize>(call: &Call, count: usize) -> [usize; N] {
 /// # Safety
 /// A call of the gate, of a procedure without a treatment of its own.
 pub unsafe fn forward(call: &mut Call) -> usize {
-    let shape = session().shape(call.index);
+    let shape = call.shape;
     let args = arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
     unsafe { forward_args(call.index, shape, &args) }
@@ -35,7 +36,7 @@ pub unsafe fn forward(call: &mut Call) -> usize {
 #[inline(always)]
 pub unsafe fn passed_on(call: &mut Call) -> usize {
     // SAFETY: the caller's.
-    unsafe { if session().shape(call.index).direct { direct(call) } else { forward(call) } }
+    unsafe { if call.shape.direct { direct(call) } else { forward(call) } }
 }
 
 /// `MPI_Aint_add` and `MPI_Aint_diff`, which some libraries have in their header only.
@@ -53,7 +54,7 @@ pub unsafe fn calculate(call: &mut Call) -> usize {
 /// As for [`forward`].
 pub unsafe fn direct(call: &mut Call) -> usize {
     let s = session();
-    let shape = s.shape(call.index);
+    let shape = call.shape;
     // SAFETY: the caller's.
     unsafe { words(call, s, shape, None) }
 }

@@ -4,6 +4,7 @@ use crate::library::Library;
 use crate::session::{Call, Hooks, Session, dispatch, install, session};
 use crate::upper::Upper;
 use phasecast_abi::{Abi, Domain};
+use phasecast_process::gate::Frame;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -46,16 +47,18 @@ pub fn host() -> (&'static Library, Hooks) {
 ///
 /// # Safety
 /// As for [`dispatch`].
-pub unsafe fn before_session(call: &mut Call) -> usize {
+#[cold]
+#[inline(never)]
+pub unsafe fn before_session(frame: *mut Frame, index: usize) -> usize {
     let (library, hooks) = host();
     let Some(program) = Upper::find(hooks.within) else {
         // SAFETY: the caller's.
-        if let Some(result) = unsafe { before_library(library, call) } {
+        if let Some(result) = unsafe { before_library(library, &*frame, index) } {
             return result;
         }
         eprintln!(
             "phasecast host: the program calls {} and has no MPI library of Open MPI's, MPICH's or MPI 5's interface as a shared object. Link it dynamically.",
-            crate::calls::name(call.index)
+            crate::calls::name(index)
         );
         std::process::exit(1);
     };
@@ -64,23 +67,24 @@ pub unsafe fn before_session(call: &mut Call) -> usize {
     session.next_stop = 0;
     install(session);
     // SAFETY: the caller's.
-    unsafe { dispatch(call.frame, call.index) }
+    unsafe { dispatch(frame, index) }
 }
 
 /// A call before the program has loaded its MPI library: what it may ask to find out which one to load. None for others.
 ///
 /// # Safety
 /// As for [`dispatch`].
-unsafe fn before_library(library: &Library, call: &mut Call) -> Option<usize> {
-    let procedure = &phasecast_abi::PROCEDURES[call.index];
-    let given = |i: usize| call.arg(i) as *mut i32;
+unsafe fn before_library(library: &Library, frame: &Frame, index: usize) -> Option<usize> {
+    let procedure = &phasecast_abi::PROCEDURES[index];
+    // SAFETY: the caller's: an argument of the procedure.
+    let given = |i: usize| unsafe { frame.arg(i) } as *mut i32;
     // SAFETY: the caller's: where the answers go; the library's procedures take the same addresses.
     unsafe {
         match procedure.name {
             "MPI_Initialized" | "MPI_Finalized" => *given(0) = 0,
             "MPI_Get_version" | "MPI_Get_library_version" | "MPI_Abi_get_version" => {
-                match library.function(call.index) {
-                    Some(function) => return Some(crate::calls::call(function, &[call.arg(0), call.arg(1)])),
+                match library.function(index) {
+                    Some(function) => return Some(crate::calls::call(function, &[frame.arg(0), frame.arg(1)])),
                     // There is no such interface.
                     None => (*given(0), *given(1)) = (-1, -1),
                 }
@@ -158,7 +162,7 @@ impl Session {
 /// A call of the gate.
 pub unsafe fn init(call: &mut Call) -> usize {
     let s = session();
-    let threads = s.shapes[call.index].procedure.params.len() == 4;
+    let threads = call.shape.procedure.params.len() == 4;
     let required = if threads { call.arg(2) as i32 } else { s.values.upper.layout().thread_levels[0] };
     let level = s.values.upper.to_neutral(Domain::ThreadLevel, required.into(), s.library).unwrap_or(0) as i32;
     let library = s.library;
@@ -240,7 +244,7 @@ pub unsafe fn finalize(_: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn ask(call: &mut Call) -> usize {
     let s = session();
-    let name = s.shapes[call.index].procedure.name;
+    let name = call.shape.procedure.name;
     let value = match name {
         "MPI_Initialized" => i32::from(s.thread_level.is_some()),
         "MPI_Finalized" => i32::from(s.finalized),
@@ -261,7 +265,7 @@ pub unsafe fn ask(call: &mut Call) -> usize {
 pub unsafe fn clock(call: &mut Call) -> usize {
     let s = session();
     let Some(function) = s.library.function(call.index) else { return 0 };
-    let wtime = s.shapes[call.index].procedure.name == "MPI_Wtime";
+    let wtime = call.shape.procedure.name == "MPI_Wtime";
     let offset = if wtime { s.clock_offset } else { 0.0 };
     drop(s);
     // SAFETY: a procedure that returns a double.

@@ -230,9 +230,9 @@ unsafe fn argument(
 
 impl Session {
     /// The number of the object that a handle stands for.
+    #[inline(always)]
     pub fn decode(&self, kind: Kind, handle: usize) -> Option<u32> {
-        let bytes = handle_bytes(self.values.upper, kind);
-        self.objects.decode(kind, if bytes == 4 { handle & 0xffff_ffff } else { handle })
+        self.objects.decode(kind, self.objects.bits(kind, handle))
     }
 
     /// Adds a record and returns its number.
@@ -301,9 +301,7 @@ impl Session {
             if !self.requests.all().any(|(_, request)| request.comm == handle) {
                 self.forget_comm(handle);
             }
-            if let Some(object) = self.objects.get_mut(kind, index) {
-                object.lower = 0;
-            }
+            self.objects.unset_lower(kind, index);
         } else if users == 0 {
             self.drop_object(kind, index);
         }

@@ -15,7 +15,7 @@ use phasecast_abi::{Class, Kind};
 /// A call of the gate.
 pub unsafe fn probe(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = &s.shapes[call.index];
+    let shape = call.shape;
     let mut args = arguments(call, shape.lanes.len());
     let places = shape.point;
     let Class::Probe { matched, .. } = shape.procedure.class else { return 1 };
@@ -93,7 +93,7 @@ pub unsafe fn probe(call: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn matched(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = &s.shapes[call.index];
+    let shape = call.shape;
     let args = arguments(call, shape.lanes.len());
     let places = shape.point;
     let message = shape.procedure.param_index(Kind::Message).unwrap_or(3);
@@ -172,7 +172,7 @@ impl Session {
     /// Notes the request of a receive that was not posted in the usual way.
     pub fn put_receive(&mut self, number: u32, index: usize, args: [usize; MOST], comm: usize, stage: Stage) {
         let shape = &self.shapes[index];
-        let needs = self.request_needs(shape, &args);
+        let needs = self.request_needs(shape, |i| args[i]);
         let (what, persistent, index) = (What::Recv, false, index as u16);
         let (counts, counted) = (true, true);
         self.requests.put(number, Request { what, persistent, stage, index, args, comm, counts, counted, needs });

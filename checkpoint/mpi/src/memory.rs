@@ -115,7 +115,7 @@ pub unsafe fn window(call: &mut Call) -> usize {
     if let Some(result) = unsafe { window_of_one(call) } {
         return result;
     }
-    let shape = session().shape(call.index);
+    let shape = call.shape;
     let args = arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
     let result = unsafe { crate::route::again(call.index, shape, &args) };
@@ -184,7 +184,7 @@ pub unsafe fn buffer(call: &mut Call) -> usize {
     let result = unsafe { crate::forward::forward(call) };
     if result as i32 == 0 {
         let mut s = session();
-        let attach = s.shapes[call.index].procedure.name.contains("attach");
+        let attach = call.shape.procedure.name.contains("attach");
         s.memory.attached = attach.then(|| (call.arg(0), call.arg(1)));
     }
     result
@@ -196,7 +196,7 @@ pub unsafe fn buffer(call: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn attribute(call: &mut Call) -> usize {
     let s = session();
-    let shape = &s.shapes[call.index];
+    let shape = call.shape;
     let args = arguments(call, 4);
     // The value of this one is the address that the program gave, or none.
     let address = s.values.above("MPI_WIN_BASE") == Some(args[1] as u32 as usize);

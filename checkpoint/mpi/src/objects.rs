@@ -57,6 +57,9 @@ pub const ARENA_SIZE: usize = ARENA_STEP * KINDS.len();
 /// The first Fortran handle of an object that is not predefined.
 const FORTRAN: usize = 4096;
 
+/// Entries of the table of recently translated handles, for each kind.
+const WAYS: usize = 64;
+
 /// The first number of an object in MPICH's handles: some predefined datatypes have low ones.
 const MPICH_FIRST: usize = 1 << 20;
 
@@ -74,6 +77,24 @@ pub struct Object {
     pub record: Option<u64>,
 }
 
+/// What handles of the program, virtual or predefined, were translated to of late: for each kind, by what the handle's bits
+/// choose.
+#[derive(Clone, Debug)]
+struct Recent(Vec<[(usize, usize); WAYS]>);
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent(vec![[(usize::MAX, 0); WAYS]; Kind::Number as usize + 1])
+    }
+}
+
+impl Recent {
+    #[inline(always)]
+    fn entry(&mut self, kind: Kind, handle: usize) -> &mut (usize, usize) {
+        &mut self.0[kind as usize][(handle ^ handle >> 6 ^ handle >> 9) & (WAYS - 1)]
+    }
+}
+
 /// All virtual objects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Objects {
@@ -84,6 +105,8 @@ pub struct Objects {
     by_lower: FxHashMap<(Kind, usize), u32>,
     /// Objects of each kind whose memory has been filled.
     filled: Vec<u32>,
+    #[serde(skip)]
+    recent: Recent,
 }
 
 impl Objects {
@@ -96,6 +119,36 @@ impl Objects {
             free: KINDS.iter().map(|_| Vec::new()).collect(),
             by_lower: FxHashMap::default(),
             filled: vec![0; KINDS.len()],
+            recent: Recent::default(),
+        }
+    }
+
+    /// A handle without what else may stand in the register of a shorter one.
+    #[inline(always)]
+    pub fn bits(&self, kind: Kind, handle: usize) -> usize {
+        let short = kind == Kind::Keyval || (self.abi == Abi::Mpich as u8 && kind != Kind::File);
+        if short { handle & 0xffff_ffff } else { handle }
+    }
+
+    /// What a handle of the program was translated to, if that is not long ago.
+    #[inline(always)]
+    pub fn recent(&mut self, kind: Kind, handle: usize) -> Option<usize> {
+        let entry = self.recent.entry(kind, handle);
+        (entry.0 == handle).then_some(entry.1)
+    }
+
+    /// Takes note of what a handle of the program was translated to. Not of requests and messages: they come and go.
+    pub fn keep_recent(&mut self, kind: Kind, handle: usize, lower: usize) {
+        if !matches!(kind, Kind::Request | Kind::Message) {
+            *self.recent.entry(kind, handle) = (handle, lower);
+        }
+    }
+
+    fn forget_recent(&mut self, kind: Kind, index: u32) {
+        let handle = self.encode(kind, index);
+        let entry = self.recent.entry(kind, handle);
+        if entry.0 == handle {
+            *entry = (usize::MAX, 0);
         }
     }
 
@@ -104,6 +157,7 @@ impl Objects {
     }
 
     /// Makes room for a new object and returns its number.
+    #[inline(always)]
     pub fn add(&mut self, kind: Kind, lower: usize) -> u32 {
         let table = slot(kind);
         let object = Object { lower, references: 1, users: 0, record: None };
@@ -123,18 +177,23 @@ impl Objects {
     }
 
     /// Which kinds are looked up by the library's handle.
+    #[inline(always)]
     fn remember(&mut self, kind: Kind, lower: usize, index: u32) {
         if !matches!(kind, Kind::Request | Kind::Message) {
             self.by_lower.insert((kind, lower), index);
         }
     }
 
+    #[inline(always)]
     fn fill(&mut self, kind: Kind, index: u32) {
         let in_memory = self.abi() == Abi::OpenMpi || (kind == Kind::File && self.abi() == Abi::Mpich);
         let again = index < self.filled[slot(kind)] && kind != Kind::Operation;
-        if !in_memory || kind == Kind::Keyval || again {
-            return;
+        if in_memory && kind != Kind::Keyval && !again {
+            self.fill_anew(kind, index);
         }
+    }
+
+    fn fill_anew(&mut self, kind: Kind, index: u32) {
         self.filled[slot(kind)] = self.filled[slot(kind)].max(index + 1);
         let at = (ARENA + slot(kind) * ARENA_STEP + index as usize * OBJECT) as *mut u32;
         for word in 0..OBJECT / 4 {
@@ -161,6 +220,7 @@ impl Objects {
     }
 
     /// The object, to change it.
+    #[inline(always)]
     pub fn get_mut(&mut self, kind: Kind, index: u32) -> Option<&mut Object> {
         self.tables[slot(kind)].get_mut(index as usize)
     }
@@ -170,6 +230,15 @@ impl Objects {
         if let Some(object) = self.get_mut(kind, index) {
             object.lower = lower;
             self.remember(kind, lower, index);
+            self.forget_recent(kind, index);
+        }
+    }
+
+    /// An object is no more below, and still needed.
+    pub fn unset_lower(&mut self, kind: Kind, index: u32) {
+        if let Some(object) = self.get_mut(kind, index) {
+            object.lower = 0;
+            self.forget_recent(kind, index);
         }
     }
 
@@ -184,10 +253,14 @@ impl Objects {
     }
 
     /// Makes the number of an object that nobody needs free for another.
+    #[inline(always)]
     pub fn release(&mut self, kind: Kind, index: u32) {
         if let Some(object) = self.get_mut(kind, index) {
             *object = Object::default();
             self.free[slot(kind)].push(index);
+            if kind != Kind::Request {
+                self.forget_recent(kind, index);
+            }
         }
     }
 

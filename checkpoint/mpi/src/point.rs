@@ -1,8 +1,8 @@
 //! Messages between two ranks: sends, receives, and what is posted. Their events are counted here, and the messages that were drained at a cut are handed out before any other.
-use crate::calls::MOST;
+use crate::calls::{MOST, WORDS};
 use crate::forward::arguments;
 use crate::objects::slot;
-use crate::requests::{Needs, Request, SavedStatus, Stage, What};
+use crate::requests::{Needs, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_handle, read_status, write_handle};
@@ -60,6 +60,7 @@ impl Places {
 
 impl Session {
     /// A message to a rank of a communicator has been sent.
+    #[inline(always)]
     fn sent(&mut self, comm: usize, dest: usize) {
         if let Some(world) = self.world_rank(comm, dest as i32) {
             self.traffic.sent[world] += 1;
@@ -68,6 +69,7 @@ impl Session {
     }
 
     /// A message from a rank of a communicator has been received.
+    #[inline(always)]
     pub fn received(&mut self, comm: usize, source: i32) {
         if let Some(world) = self.world_rank(comm, source) {
             self.traffic.received[world] += 1;
@@ -96,7 +98,7 @@ pub unsafe fn send(call: &mut Call) -> usize {
     let result = unsafe { crate::forward::passed_on(call) };
     if result as i32 == 0 {
         let mut s = session();
-        let places = &s.shape(call.index).point;
+        let places = &call.shape.point;
         let (comm, dest) = (call.arg(places.comm), call.arg(places.dest.unwrap_or(3)));
         s.sent(comm, dest);
     }
@@ -109,7 +111,7 @@ pub unsafe fn send(call: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn recv(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = s.shape(call.index);
+    let shape = call.shape;
     let places = &shape.point;
     let (Some(source), Some(status)) = (places.source, places.status) else { return 1 };
     let named = call.arg(source) as i32;
@@ -201,7 +203,7 @@ fn rank_up(abi: phasecast_abi::Abi, rank: i32) -> i32 {
 /// A call of the gate.
 pub unsafe fn post(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = s.shape(call.index);
+    let shape = call.shape;
     let places = &shape.point;
     let Some(at) = places.request else { return 1 };
     if shape.posted && s.drained.is_empty() && s.recorded.is_empty() {
@@ -214,7 +216,8 @@ pub unsafe fn post(call: &mut Call) -> usize {
             // SAFETY: the caller's: the program's variable.
             unsafe { write_handle(call.arg(at), handle_bytes(s.values.upper, Kind::Request), handle) };
             if let Some(number) = new {
-                s.posted(number, call.index, shape, arguments(call, shape.lanes.len()));
+                let args: [usize; WORDS] = arguments(call, shape.lanes.len());
+                s.posted(number, call.index, shape, args, |i| call.arg(i));
             }
         }
         return result;
@@ -252,7 +255,7 @@ pub unsafe fn note_request(index: usize, shape: &'static Shape, args: &[usize; M
     // SAFETY: the program's variable, which holds the new handle.
     let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Request)) };
     if let Some(number) = s.objects.decode(Kind::Request, handle) {
-        s.posted(number, index, shape, *args);
+        s.posted(number, index, shape, *args, |i| args[i]);
     }
 }
 
@@ -268,18 +271,34 @@ fn kind_of(class: Class) -> (What, Timing) {
 }
 
 impl Session {
-    /// A call with these arguments of the program has made a request.
+    /// A call with these arguments of the program has made a request. `arg` is one of them: an array of which one is chosen
+    /// must be in memory, and would be written there and read again.
     #[inline(always)]
-    fn posted(&mut self, number: u32, index: usize, shape: &'static Shape, args: [usize; MOST]) {
+    fn posted<const N: usize>(
+        &mut self,
+        number: u32,
+        index: usize,
+        shape: &'static Shape,
+        args: [usize; N],
+        arg: impl Fn(usize) -> usize,
+    ) {
         let places = &shape.point;
         let (what, persistent) = (places.what, places.persistent);
-        let comm = args[places.comm] & self.values.upper.layout().handle_mask as usize;
-        let counts = places.source.is_some_and(|source| !self.proc_null(args[source]));
-        let needs = self.request_needs(shape, &args);
-        let dest = places.dest.map(|dest| args[dest]);
-        let stage = if persistent { Stage::Inactive } else { Stage::Active };
-        let (index, counted) = (index as u16, false);
-        self.requests.put(number, Request { what, persistent, stage, index, args, comm, counts, counted, needs });
+        let comm = arg(places.comm) & self.values.upper.layout().handle_mask as usize;
+        let counts = places.source.is_some_and(|source| !self.proc_null(arg(source)));
+        let needs = self.request_needs(shape, &arg);
+        let dest = places.dest.map(&arg);
+        let request = self.requests.place(number);
+        request.what = what;
+        request.persistent = persistent;
+        request.stage = if persistent { Stage::Inactive } else { Stage::Active };
+        request.index = index as u16;
+        request.args[..N].copy_from_slice(&args);
+        request.args[N..].fill(0);
+        request.comm = comm;
+        request.counts = counts;
+        request.counted = false;
+        request.needs = needs;
         if persistent {
             return;
         }
@@ -291,12 +310,13 @@ impl Session {
     }
 
     /// The datatype and communicator that a request needs until it is complete.
-    pub fn request_needs(&mut self, shape: &Shape, args: &[usize; MOST]) -> Needs {
+    #[inline(always)]
+    pub fn request_needs(&mut self, shape: &Shape, arg: impl Fn(usize) -> usize) -> Needs {
         let mut needs = [None, None];
         let places = shape.point.needs.iter().zip([Kind::Datatype, Kind::Communicator]);
         for (need, (at, kind)) in needs.iter_mut().zip(places) {
             let Some(at) = *at else { continue };
-            if let Some(number) = self.decode(kind, args[at]) {
+            if let Some(number) = self.decode(kind, arg(at)) {
                 if let Some(object) = self.objects.get_mut(kind, number) {
                     object.users += 1;
                 }
@@ -307,9 +327,13 @@ impl Session {
     }
 
     /// A request is complete and gone.
+    #[inline(always)]
     pub fn finish_request(&mut self, number: u32) {
-        for (kind, index) in self.requests.remove(number).into_iter().flatten().flatten() {
-            self.unused(crate::objects::KINDS[usize::from(kind)], index);
+        // By hand rather than flattened: it is on every request's way.
+        for need in self.requests.remove(number).unwrap_or_default() {
+            if let Some((kind, index)) = need {
+                self.unused(crate::objects::KINDS[usize::from(kind)], index);
+            }
         }
         self.objects.release(Kind::Request, number);
     }

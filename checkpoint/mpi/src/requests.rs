@@ -5,7 +5,7 @@ use phasecast_abi::Status;
 use serde::{Deserialize, Serialize};
 
 /// What a request is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// A send.
     Send,
@@ -18,11 +18,12 @@ pub enum What {
     /// A communicator that is being made.
     NewComm,
     /// One-sided communication, input or output, or the program's own.
+    #[default]
     Other,
 }
 
 /// How far a request is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Stage {
     /// A persistent one that is not started.
     Inactive,
@@ -30,6 +31,9 @@ pub enum Stage {
     Active,
     /// Done without the library, or before a cut: the status (in neutral form) waits to be asked for.
     Done(SavedStatus),
+    /// No request: the place is free.
+    #[default]
+    Gone,
 }
 
 /// A status in neutral form that can be saved.
@@ -60,7 +64,7 @@ impl From<SavedStatus> for Status {
 }
 
 /// A request of the program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// What it is of.
     pub what: What,
@@ -99,7 +103,7 @@ pub struct Matched {
 /// All requests, by number of their virtual object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Requests {
-    list: Vec<Option<Request>>,
+    list: Vec<Request>,
     /// How many are [`Stage::Done`].
     pub done: usize,
     /// Matched messages by number of their virtual object.
@@ -109,30 +113,36 @@ pub struct Requests {
 impl Requests {
     /// Notes a request under a number.
     pub fn put(&mut self, number: u32, request: Request) {
+        let stage = request.stage;
+        *self.place(number) = Request { stage: Stage::Active, ..request };
+        self.set_stage(number, stage);
+    }
+
+    /// The place of a new request, to be filled in, as a whole one is much to move: with one that is not done.
+    #[inline(always)]
+    pub fn place(&mut self, number: u32) -> &mut Request {
         let at = number as usize;
         if self.list.len() <= at {
-            self.list.resize(at + 1, None);
+            self.list.resize(at + 1, Request::default());
         }
-        if matches!(request.stage, Stage::Done(_)) {
-            self.done += 1;
-        }
-        self.list[at] = Some(request);
+        &mut self.list[at]
     }
 
     /// A request.
     #[inline(always)]
     pub fn get(&self, number: u32) -> Option<&Request> {
-        self.list.get(number as usize)?.as_ref()
+        self.list.get(number as usize).filter(|request| request.stage != Stage::Gone)
     }
 
     /// A request, to change it; not its stage.
+    #[inline(always)]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut Request> {
-        self.list.get_mut(number as usize)?.as_mut()
+        self.list.get_mut(number as usize).filter(|request| request.stage != Stage::Gone)
     }
 
     /// Changes how far a request is.
     pub fn set_stage(&mut self, number: u32, stage: Stage) {
-        let Some(request) = self.list.get_mut(number as usize).and_then(Option::as_mut) else { return };
+        let Some(request) = self.get_mut(number) else { return };
         let was = matches!(request.stage, Stage::Done(_));
         let is = matches!(stage, Stage::Done(_));
         request.stage = stage;
@@ -140,24 +150,24 @@ impl Requests {
     }
 
     /// Removes a request; yields the objects that it needed.
+    #[inline(always)]
     pub fn remove(&mut self, number: u32) -> Option<Needs> {
-        let place = self.list.get_mut(number as usize)?;
-        let request = place.as_ref()?;
+        let request = self.get_mut(number)?;
         let (needs, done) = (request.needs, matches!(request.stage, Stage::Done(_)));
-        *place = None;
+        request.stage = Stage::Gone;
         self.done -= usize::from(done);
         Some(needs)
     }
 
     /// Translates the indices of procedures.
     pub fn renumber(&mut self, now: impl Fn(u16) -> u16) {
-        for request in self.list.iter_mut().flatten() {
+        for request in self.list.iter_mut().filter(|request| request.stage != Stage::Gone) {
             request.index = now(request.index);
         }
     }
 
     /// All requests with their numbers.
     pub fn all(&self) -> impl Iterator<Item = (u32, &Request)> {
-        self.list.iter().enumerate().filter_map(|(number, request)| Some((number as u32, request.as_ref()?)))
+        (0..).zip(&self.list).filter(|(_, request)| request.stage != Stage::Gone)
     }
 }

@@ -11,10 +11,9 @@ use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
 /// Carries out a call of the program.
 pub type Route = unsafe fn(&mut Call) -> usize;
 
-/// The route of a procedure.
-pub fn route(shape: &Shape) -> Route {
-    let procedure = shape.procedure;
-    let plain = if shape.direct { forward::direct } else { forward::forward };
+/// The route of a procedure; `direct` as in [`Shape::direct`].
+pub fn route(procedure: &Procedure, direct: bool) -> Route {
+    let plain = if direct { forward::direct } else { forward::forward };
     let name = procedure.name;
     match name {
         "MPI_Initialized" | "MPI_Finalized" | "MPI_Query_thread" => return life::ask,
@@ -118,7 +117,7 @@ unsafe fn comm(call: &mut Call) -> usize {
     // SAFETY: the caller's.
     let result = unsafe { forward::forward(call) };
     let mut s = session();
-    let procedure = s.shapes[call.index].procedure;
+    let procedure = call.shape.procedure;
     let Class::CommConstructor { parent, child, .. } = procedure.class else { return result };
     if result as i32 != 0 || procedure.name == "MPI_Comm_get_parent" {
         return result;
@@ -135,7 +134,7 @@ unsafe fn comm(call: &mut Call) -> usize {
     let null = s.values.above("MPI_COMM_NULL") == Some(new);
     let of_members = parent.is_none() || procedure.name == "MPI_Comm_create_group";
     if null && !of_members {
-        let shape = &s.shapes[call.index];
+        let shape = call.shape;
         let args = forward::arguments(call, shape.lanes.len());
         // SAFETY: the call has succeeded.
         unsafe { crate::log::took_part(&mut s, shape, &args) };
@@ -164,7 +163,7 @@ fn maker(procedure: &Procedure) -> Option<Maker> {
 /// # Safety
 /// A call of the gate.
 unsafe fn make(call: &mut Call) -> usize {
-    let shape = session().shape(call.index);
+    let shape = call.shape;
     let args = forward::arguments(call, shape.lanes.len());
     // SAFETY: the caller's.
     unsafe { again(call.index, shape, &args) }

@@ -5,7 +5,6 @@ use crate::library::Library;
 use crate::log::Log;
 use crate::objects::{ARENA, ARENA_SIZE, Objects};
 use crate::requests::Requests;
-use crate::route::{self, Route};
 use crate::shape::{Shape, shapes};
 use crate::upper::Upper;
 use crate::values::Values;
@@ -61,8 +60,6 @@ pub struct Session {
     pub traffic: Traffic,
     /// What is translated how.
     pub shapes: &'static [Shape],
-    /// What does it.
-    pub routes: &'static [Route],
     /// The host's part.
     pub hooks: Hooks,
     /// Seconds added to the library's clock, so that the program's goes on over a restart.
@@ -192,7 +189,7 @@ impl Session {
     /// A session for a program that has done nothing yet.
     pub fn new(library: &'static Library, program: Upper, hooks: Hooks) -> Session {
         let values = Values::new(program, library);
-        let (shapes, routes) = tables(values.same(), library);
+        let shapes = table(values.same(), library);
         map_arena();
         Session {
             library,
@@ -210,7 +207,6 @@ impl Session {
             callbacks: 0,
             traffic: Traffic::default(),
             shapes,
-            routes,
             hooks,
             clock_offset: 0.0,
             thread_level: None,
@@ -301,16 +297,11 @@ impl Session {
     }
 }
 
-/// The shapes and routes, made once for each case; a process has one library.
-fn tables(same: bool, library: &Library) -> (&'static [Shape], &'static [Route]) {
+/// The shapes, made once for each case; a process has one library.
+fn table(same: bool, library: &Library) -> &'static [Shape] {
     use std::sync::OnceLock;
-    static TABLES: [OnceLock<(Vec<Shape>, Vec<Route>)>; 2] = [OnceLock::new(), OnceLock::new()];
-    let (shapes, routes) = TABLES[usize::from(same)].get_or_init(|| {
-        let shapes = shapes(same, library);
-        let routes = shapes.iter().map(route::route).collect();
-        (shapes, routes)
-    });
-    (shapes, routes)
+    static TABLES: [OnceLock<Vec<Shape>>; 2] = [OnceLock::new(), OnceLock::new()];
+    TABLES[usize::from(same)].get_or_init(|| shapes(same, library))
 }
 
 /// Maps the memory of Open MPI's objects, unless an image has brought it.
@@ -326,18 +317,18 @@ fn map_arena() {
 /// # Safety
 /// Called by the gate, with the lower half's thread pointer.
 pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
-    let mut call = Call { index, frame };
     // SAFETY: the gate's frame.
     crate::callbacks::UPPER_FS.set(unsafe { (*frame).fs });
     let pointer = SESSION.load(Ordering::Relaxed);
     if pointer.is_null() {
         // SAFETY: the gate's frame.
-        return unsafe { crate::life::before_session(&mut call) };
+        return unsafe { crate::life::before_session(frame, index) };
     }
-    // SAFETY: a session is never freed while the program runs, and its routes never change.
-    let routes: &'static [Route] = unsafe { (*pointer).routes };
+    // SAFETY: a session is never freed while the program runs, and its shapes never change.
+    let shapes: &'static [Shape] = unsafe { (*pointer).shapes };
+    let shape = &shapes[index];
     // SAFETY: the route of this procedure, with its frame.
-    let result = unsafe { routes[index](&mut call) };
+    let result = unsafe { (shape.route)(&mut Call { index, frame, shape }) };
     if STOP.load(Ordering::Relaxed) {
         // SAFETY: the call is complete.
         return unsafe { stop(frame, result) };
@@ -375,6 +366,8 @@ pub struct Call {
     pub index: usize,
     /// Its frame.
     pub frame: *mut Frame,
+    /// How the procedure's arguments are treated.
+    pub shape: &'static Shape,
 }
 
 impl Call {

@@ -1,6 +1,7 @@
 //! How each argument of each procedure is treated on its way down and up: worked out from the table of procedures.
 use crate::calls::WORDS;
 use crate::library::Library;
+use crate::route::{self, Route};
 use crate::{changes, completion, point};
 use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
 
@@ -53,6 +54,8 @@ impl Lane {
 pub struct Shape {
     /// The procedure.
     pub procedure: &'static Procedure,
+    /// What carries it out.
+    pub route: Route,
     /// Its address in the library; 0 if the library lacks it.
     pub function: usize,
     /// A lane for each argument.
@@ -126,6 +129,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let direct = direct_without_status && up.is_empty();
         Shape {
             procedure,
+            route: route::route(procedure, direct),
             function,
             direct,
             direct_without_status,

@@ -263,7 +263,7 @@ pub fn touch(range: &Range<usize>) {
 /// A call of the gate.
 pub unsafe fn query(call: &mut Call) -> usize {
     let s = session();
-    let shape = s.shape(call.index);
+    let shape = call.shape;
     let Some(shared) = s.memory.shared(call.arg(0) & s.values.upper.layout().handle_mask as usize) else {
         drop(s);
         // SAFETY: the caller's.

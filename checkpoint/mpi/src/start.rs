@@ -10,7 +10,7 @@ use phasecast_abi::{Class, Kind};
 /// A call of the gate.
 pub unsafe fn start(call: &mut Call) -> usize {
     let mut s = session();
-    let shape = &s.shapes[call.index];
+    let shape = call.shape;
     let Class::Start { all } = shape.procedure.class else { return 1 };
     let (count, at) = if all { ((call.arg(0) as i32).max(0) as usize, call.arg(1)) } else { (1, call.arg(0)) };
     let bytes = handle_bytes(s.values.upper, Kind::Request);

@@ -11,15 +11,25 @@ impl Session {
     /// The library's form of a handle of the program.
     #[inline(always)]
     pub fn down_handle(&mut self, kind: Kind, handle: usize) -> usize {
-        let bytes = handle_bytes(self.values.upper, kind);
-        let handle = if bytes == 4 { handle & 0xffff_ffff } else { handle };
-        if let Some(index) = self.objects.decode(kind, handle) {
-            return self.objects.get(kind, index).map_or(0, |object| object.lower);
+        let handle = self.objects.bits(kind, handle);
+        match self.objects.recent(kind, handle) {
+            Some(lower) => lower,
+            None => self.look_down(kind, handle),
         }
-        if kind == Kind::Keyval {
+    }
+
+    #[inline(never)]
+    fn look_down(&mut self, kind: Kind, handle: usize) -> usize {
+        let lower = if let Some(index) = self.objects.decode(kind, handle) {
+            self.objects.get(kind, index).map_or(0, |object| object.lower)
+        } else if kind == Kind::Keyval {
             return self.values.down(Domain::Keyval, handle as i32 as i64, self.library) as usize;
-        }
-        self.values.handle_down(kind, handle).unwrap_or(handle)
+        } else {
+            let Some(lower) = self.values.handle_down(kind, handle) else { return handle };
+            lower
+        };
+        self.objects.keep_recent(kind, handle, lower);
+        lower
     }
 
     /// The program's form of a handle of the library; a new object if it is not known yet.

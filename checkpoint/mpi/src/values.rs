@@ -14,7 +14,6 @@ pub struct Values {
     pub request_null: usize,
     down: FxHashMap<(Kind, usize), usize>,
     up: FxHashMap<(Kind, usize), usize>,
-    recent: Vec<[(usize, usize); WAYS]>,
     program: Upper,
     /// Addresses that mean something else than memory, in the program's form.
     constant_addresses: Vec<usize>,
@@ -30,9 +29,6 @@ const ADDRESSES: [Domain; 5] = [
     Domain::ErrorCodesAddress,
     Domain::WeightsAddress,
 ];
-
-/// Entries of the table of recently translated handles, for each kind.
-const WAYS: usize = 64;
 
 impl Values {
     /// The translation between a program and a library.
@@ -55,14 +51,12 @@ impl Values {
                 up.entry((kind, below)).or_insert(above);
             }
         }
-        let recent = vec![[(usize::MAX, 0); WAYS]; Kind::Number as usize + 1];
         let mut values = Values {
             upper,
             lower,
             request_null: 0,
             down,
             up,
-            recent,
             program,
             constant_addresses: Vec::new(),
             below: FxHashMap::default(),
@@ -90,16 +84,8 @@ impl Values {
     }
 
     /// The library's form of a predefined handle.
-    #[inline(always)]
-    pub fn handle_down(&mut self, kind: Kind, handle: usize) -> Option<usize> {
-        let way = (handle ^ handle >> 6) & (WAYS - 1);
-        let entry = &self.recent[kind as usize][way];
-        if entry.0 == handle {
-            return Some(entry.1);
-        }
-        let found = self.down.get(&(kind, handle)).copied()?;
-        self.recent[kind as usize][way] = (handle, found);
-        Some(found)
+    pub fn handle_down(&self, kind: Kind, handle: usize) -> Option<usize> {
+        self.down.get(&(kind, handle)).copied()
     }
 
     /// The program's form of a predefined handle.

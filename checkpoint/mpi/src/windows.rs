@@ -134,7 +134,7 @@ impl Session {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn one_sided(call: &mut Call) -> usize {
-    let procedure = session().shapes[call.index].procedure;
+    let procedure = call.shape.procedure;
     let request = procedure.output_index(Kind::Request).is_some();
     // SAFETY: the caller's.
     let result = unsafe { if request { crate::point::post(call) } else { forward(call) } };

@@ -83,6 +83,7 @@ pub fn handle_bytes(abi: phasecast_abi::Abi, kind: Kind) -> usize {
 ///
 /// # Safety
 /// One of this interface stands there.
+#[inline(always)]
 pub unsafe fn read_status(abi: phasecast_abi::Abi, at: usize) -> Status {
     // SAFETY: the caller's.
     let raw = unsafe { std::slice::from_raw_parts(at as *const u8, abi.layout().status.size) };

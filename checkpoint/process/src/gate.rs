@@ -45,17 +45,10 @@ impl Frame {
     /// The called procedure has so many arguments, all of them integers or pointers.
     #[inline(always)]
     pub unsafe fn arg(&self, i: usize) -> usize {
-        if i < 6 {
-            return self.registers[i];
-        }
-        // SAFETY: the caller's: arguments beyond the sixth lie above the return address.
-        unsafe { *(&raw const self.ret).add(i - 5) }
-    }
-
-    /// The first six arguments.
-    #[inline(always)]
-    pub fn registers(&self) -> &[usize; 6] {
-        &self.registers
+        let first = if i < 6 { &raw const self.registers as *const usize } else { &raw const self.ret };
+        // SAFETY: the caller's: arguments beyond the sixth lie above the return address. Word by word, as they were just
+        // stored: a wider piece has to wait until the stores have reached the cache.
+        unsafe { first.add(if i < 6 { i } else { i - 5 }).read_volatile() }
     }
 
     /// Notes how the caller rounds and which floating-point exceptions it wants, for [`resume`] in another process. To be
@@ -154,10 +147,17 @@ unsafe extern "C" fn plain_time() {
     naked_asm!("mov eax, 201", "syscall", "ret")
 }
 
-/// From the upper half: r10 is the index of the procedure, everything else as the caller left it.
+/// From the upper half: r10 is the index of the procedure, everything else as the caller left it. The thread pointer is set
+/// first: it waits for what was stored before, and the frame is many stores.
 #[unsafe(naked)]
 unsafe extern "C" fn crossing() {
     naked_asm!(
+        "rdfsbase rax",
+        "cmp rax, [rip + {main_upper}]",
+        "jne 3f",
+        "mov r11, [rip + {main_lower}]",
+        "2:",
+        "wrfsbase r11",
         "push r15",
         "push r14",
         "push r13",
@@ -171,24 +171,33 @@ unsafe extern "C" fn crossing() {
         "push rsi",
         "push rdi",
         "sub rsp, 24",
-        "rdfsbase rax",
         "mov [rsp + 8], rax",
         "mov rdi, rsp",
         "mov rsi, r10",
-        "cmp rax, [rip + {main_upper}]",
-        "jne 3f",
-        "mov rax, [rip + {main_lower}]",
-        "2:",
-        "wrfsbase rax",
         "call [rip + {dispatch}]",
         "jmp {finish}",
         "3:",
-        "mov rbx, rdi",
-        "mov r12, rsi",
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push r10",
+        "push rax",
+        "sub rsp, 8",
         "mov rdi, rax",
         "call {unknown}",
-        "mov rdi, rbx",
-        "mov rsi, r12",
+        "mov r11, rax",
+        "add rsp, 8",
+        "pop rax",
+        "pop r10",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
         "jmp 2b",
         main_upper = sym MAIN_UPPER,
         main_lower = sym MAIN_LOWER,
