@@ -16,19 +16,19 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Half of all processors' time for what is started, a whole launch: as containers and batch systems limit jobs, with
-    /// their period of 100 ms. All ranks run and stand still at about the same times.
+    /// Half of all processors' time for what is started, a whole launch, in a period of so many microseconds, at least 1000
+    /// on two processors. With the 100 ms by which containers and batch systems limit jobs all ranks run and stand still at
+    /// about the same times; with 1 ms one rank takes the whole quota in a slice, and the ranks run in turns.
     ///
     /// # Errors
     /// If there can be none here.
-    pub fn of_job() -> io::Result<Halves> {
+    pub fn of_job(period: u32) -> io::Result<Halves> {
         let processors = u32::try_from(available_parallelism()?.get()).unwrap_or(1);
-        Halves::new("job", 100_000, processors * 50_000)
+        Halves::new(&format!("job{period}"), period, processors * period / 2)
     }
 
     /// Half of one processor's time for what is started, a single rank, in a period of 2 ms: the shortest whose half the
-    /// kernel allows as a quota. Ranks stand still at times of their own. (In a common group with so short a period one rank
-    /// would take the whole quota in a slice, and the ranks would run in turns.)
+    /// kernel allows as a quota. Ranks stand still at times of their own.
     ///
     /// # Errors
     /// If there can be none here.

@@ -271,7 +271,9 @@ impl Outcome<'_> {
     unsafe fn gone(&self, s: &mut Session, i: usize) {
         s.finish_request(self.numbers[i]);
         // SAFETY: the caller's.
-        unsafe { write_handle(self.call.arg(self.places.requests) + i * self.above, self.above, s.values.request_null) };
+        unsafe {
+            write_handle(self.call.arg(self.places.requests) + i * self.above, self.above, s.values.request_null)
+        };
     }
 
     /// Completes what was done at a cut, without the library. Yields the communicator and the class of an error, in

@@ -33,7 +33,7 @@ pub fn run(args: &[String]) -> Res<()> {
             job => jobs.push(Job::parse(job)?),
         }
     }
-    let (job, rank) = (Halves::of_job(), Halves::of_rank());
+    let (job, rank) = (Halves::of_job(100_000), Halves::of_rank());
     let open = "mpirun.openmpi -n {n}";
     let target = |name, launcher: String, mpich, busy, bound| Target { name, launcher, mpich, busy, bound };
     let mut targets = if reverse {

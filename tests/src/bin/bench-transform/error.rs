@@ -84,21 +84,23 @@ pub fn run(args: &[String]) -> Res<()> {
             }
         }
     }
-    let (job, rank) = (Halves::of_job(), Halves::of_rank());
+    let halves = [Halves::of_job(100_000), Halves::of_job(1000), Halves::of_rank()];
     // The base itself: what remains of the error there is the noise of the machine, and what tracing costs.
     let mut targets = vec![
         Target { name: "base", launcher: "mpirun.openmpi -n {n}".into(), mpich: false },
         Target { name: "tcp", launcher: "mpirun.openmpi --mca btl tcp,self -n {n}".into(), mpich: false },
         Target { name: "mpich", launcher: "mpirun.mpich -n {n}".into(), mpich: true },
     ];
-    match (&job, &rank) {
-        (Ok(job), Ok(rank)) => {
-            let launcher = format!("{} mpirun.openmpi --bind-to none -n {{n}}", job.script());
-            targets.push(Target { name: "half", launcher, mpich: false });
-            let launcher = format!("mpirun.openmpi -n {{n}} {}", rank.script());
-            targets.push(Target { name: "stops", launcher, mpich: false });
-        }
-        (Err(error), _) | (_, Err(error)) => println!("no target with half of the processors' time: {error}"),
+    for (name, half) in ["half", "turns", "stops"].into_iter().zip(&halves) {
+        let launcher = match half {
+            Ok(half) if name == "stops" => format!("mpirun.openmpi -n {{n}} {}", half.script()),
+            Ok(half) => format!("{} mpirun.openmpi --bind-to none -n {{n}}", half.script()),
+            Err(error) => {
+                println!("no target {name}, with half of the processors' time: {error}");
+                continue;
+            }
+        };
+        targets.push(Target { name, launcher, mpich: false });
     }
     if let Some(only) = only {
         keep_named(&mut targets, &only, |target| target.name)?;
