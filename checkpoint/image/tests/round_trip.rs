@@ -1,7 +1,7 @@
 //! What is written is read again, from a folder and packed; pages are stored once; damage is named.
 mod common;
 use common::{page, set, state};
-use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack, pack_file, store, unpack};
+use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack, pack_file, store};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -56,22 +56,6 @@ fn sets_are_read_as_they_were_written() {
     assert_eq!(images.bytes().unwrap(), about.bytes);
     check_all(&images, &states, false);
     assert_eq!(images.verify().unwrap(), verified);
-}
-
-#[test]
-fn a_rank_is_unpacked_as_it_was() {
-    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let states = set(folder.path());
-    let packed = folder.path().join("packed");
-    pack_file(folder.path(), &packed).unwrap();
-    let images = Images::open(&packed).unwrap();
-    unpack(&images, 1, &[0, 1], other.path()).unwrap();
-    unpack(&images, 0, &[1], other.path()).unwrap();
-    let unpacked = Images::open(other.path()).unwrap();
-    assert_eq!(unpacked.list().unwrap(), [(0, 1), (1, 0), (1, 1)]);
-    check_all(&unpacked, &[states[1].clone(), states[2].clone(), states[3].clone()], true);
-    assert!(unpack(&images, 0, &[0], other.path()).is_err());
-    assert!(matches!(unpack(&images, 2, &[0], other.path()), Err(ImageError::Missing { rank: 2, .. })));
 }
 
 #[test]
