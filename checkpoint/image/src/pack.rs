@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Strength of compression of the directory: as traces have it.
 const LEVEL: i32 = phasecast_trace::writer::LEVEL;
 /// Strength of compression of pages. What zstd makes at negative levels has only repeats and plain bytes in it, which unpack
-/// five times as fast as codes of varying length. These save a tenth of floating-point numbers, and a restart would wait for it.
+/// four times as fast as codes of varying length. These save a tenth of floating-point numbers, and a restart would wait for it.
 const PAGES_LEVEL: i32 = -1;
 /// A block is compressed if that saves at least one byte in so many: raw ones are read straight to where they belong.
 const WORTH: usize = 16;
