@@ -1,5 +1,5 @@
 //! Packs a folder of images for shipping: pages that states name, each content once across all ranks and cuts, in blocks that
-//! are compressed on all cores.
+//! are compressed on all cores where that costs a restart next to nothing.
 use crate::fetch::BLOCK;
 use crate::named::{Named, pieces};
 use crate::packed::{Block, Directory, HEAD, RankPages, StateEntry, TRAILER, head, trailer};
@@ -15,8 +15,13 @@ use std::path::Path;
 use std::thread;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Strength of compression: as traces have it.
+/// Strength of compression of the directory: as traces have it.
 const LEVEL: i32 = phasecast_trace::writer::LEVEL;
+/// Strength of compression of pages. What zstd makes at negative levels has only repeats and plain bytes in it, which unpack
+/// four times as fast as codes of varying length. These save a tenth of floating-point numbers, and a restart would wait for it.
+const PAGES_LEVEL: i32 = -1;
+/// A block is compressed if that saves at least one byte in so many: raw ones are read straight to where they belong.
+const WORTH: usize = 16;
 
 /// What was packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,8 +168,8 @@ fn block(stores: &[StoreFile], batch: &[Source]) -> Result<Vec<u8>, ImageError> 
         }
         rest = other;
     }
-    let packed = codec::pack(&raw, LEVEL);
-    Ok(if packed.len() < raw.len() { packed } else { raw })
+    let packed = codec::pack(&raw, PAGES_LEVEL);
+    Ok(if packed.len() + raw.len() / WORTH <= raw.len() { packed } else { raw })
 }
 
 /// Packs a folder into a file, whole or not at all, readable by its owner only.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! head     magic "PHCIMAGE" | version u16 | zeros, 6 bytes
-//! blocks   64 pages each (the last fewer): a zstd block, or raw if that is not longer
+//! blocks   64 pages each (the last fewer): a zstd block, or raw, which is told by its length
 //! states   containers without hashes
 //! directory  a frame (kind 5) of bincode: Directory
 //! trailer  magic "PHCIMAGE" | version u16 | zeros, 6 bytes | length of all u64 | directory u64 | checksum u64

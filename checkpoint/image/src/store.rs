@@ -161,11 +161,6 @@ impl Store {
     fn write(&self, chunk: &[u8], pages: &std::ops::Range<usize>, later: u64) -> Result<(), ImageError> {
         let first = self.pages - later - pages.len() as u64;
         let bytes = &chunk[pages.start * PAGE..pages.end * PAGE];
-        self.put(bytes, first)
-    }
-
-    /// Writes pages at their numbers; those that are left out are holes.
-    pub(crate) fn put(&self, bytes: &[u8], first: u64) -> Result<(), ImageError> {
         let offset = place(first);
         let offset = offset.ok_or_else(|| ImageError::corrupt(&self.path, format!("there is no page {first}")))?;
         self.file.write_all_at(bytes, offset).map_err(ImageError::io(&self.path, "write"))

@@ -6,7 +6,7 @@ mod mutation;
 use common::{set, state};
 use mutation::{edits, mutate};
 use phasecast_image::packed::{Block, Directory, HEAD, RankPages, StateEntry, TRAILER};
-use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack_file, unpack};
+use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack_file};
 use phasecast_trace::codec;
 use phasecast_trace::container::Container;
 use phasecast_trace::frame::{Frame, HEAD as FRAME_HEAD, Kind};
@@ -29,9 +29,6 @@ fn read_all(path: &Path) {
     check(images.verify().map(|_| ()));
     check(images.complete().map(|_| ()));
     for (cut, rank) in images.list().unwrap() {
-        let folder = tempfile::tempdir().unwrap();
-        // A page with a huge number may be more than a file can have.
-        let _ = unpack(&images, rank, &[cut], folder.path());
         let Ok(state) = images.state(cut, rank).map_err(|error| check(Err(error))) else { continue };
         let (mut out, mut first) = (vec![0; 40 * PAGE], 0);
         for run in state.regions.iter().flat_map(|region| &region.runs) {

@@ -1,7 +1,7 @@
 //! What is written is read again, from a folder and packed; pages are stored once; damage is named.
 mod common;
 use common::{page, set, state};
-use phasecast_image::{Content, ImageError, Images, PAGE, Piece, State, Store, pack, pack_file, store, unpack};
+use phasecast_image::{Content, ImageError, Images, PAGE, Piece, Run, State, Store, pack, pack_file, store};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -59,22 +59,6 @@ fn sets_are_read_as_they_were_written() {
 }
 
 #[test]
-fn a_rank_is_unpacked_as_it_was() {
-    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let states = set(folder.path());
-    let packed = folder.path().join("packed");
-    pack_file(folder.path(), &packed).unwrap();
-    let images = Images::open(&packed).unwrap();
-    unpack(&images, 1, &[0, 1], other.path()).unwrap();
-    unpack(&images, 0, &[1], other.path()).unwrap();
-    let unpacked = Images::open(other.path()).unwrap();
-    assert_eq!(unpacked.list().unwrap(), [(0, 1), (1, 0), (1, 1)]);
-    check_all(&unpacked, &[states[1].clone(), states[2].clone(), states[3].clone()], true);
-    assert!(unpack(&images, 0, &[0], other.path()).is_err());
-    assert!(matches!(unpack(&images, 2, &[0], other.path()), Err(ImageError::Missing { rank: 2, .. })));
-}
-
-#[test]
 fn a_packed_set_may_stand_within_another_file() {
     let folder = tempfile::tempdir().unwrap();
     let states = set(folder.path());
@@ -123,6 +107,43 @@ fn pages_that_no_state_names_are_left_behind_when_packing() {
     store.save(&kept).unwrap();
     let about = pack_file(folder.path(), &folder.path().join("packed")).unwrap();
     assert_eq!((store.pages(), about.pages), (8, 4));
+}
+
+/// Packs a store of `bytes` and reads it back; returns the packed set's length in that of the pages.
+fn packed_share(bytes: &[u8]) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut places, mut hashes) = (Vec::new(), Vec::new());
+    let mut store = Store::create(folder.path(), 0).unwrap();
+    store.add(bytes, &mut places, &mut hashes).unwrap();
+    let pages = store.pages();
+    let runs = vec![Run { pages, huge: false, content: Content::Data(0) }];
+    let mut state = state(&mut store, 0, 0, 1, &[]);
+    (state.regions[0].length, state.regions[0].runs, state.hashes) = (pages * PAGE as u64, runs, hashes);
+    store.save(&state).unwrap();
+    let about = pack_file(folder.path(), &folder.path().join("packed")).unwrap();
+    let images = Images::open(&folder.path().join("packed")).unwrap();
+    images.verify().unwrap();
+    assert!(content(&images, &images.state(0, 0).unwrap()).unwrap() == bytes);
+    about.bytes as f64 / bytes.len() as f64
+}
+
+#[test]
+fn blocks_are_compressed_where_that_does_not_slow_a_restart() {
+    let mut random = 1u64;
+    let mut numbers = |repeats: usize| -> Vec<u8> {
+        let mut word = |index: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            if index % 512 < repeats { 1.5 } else { 1.0 + (random >> 12) as f64 / 2f64.powi(52) }
+        };
+        (0..150 * PAGE / 8).flat_map(|index| word(index).to_le_bytes()).collect()
+    };
+    // Random numbers from 1 to 2 have 12 bits of 64 in common, which only codes of varying length could save.
+    let none = packed_share(&numbers(0));
+    assert!((1.0..1.01).contains(&none), "{none}");
+    let few = packed_share(&numbers(16));
+    assert!((1.0..1.01).contains(&few), "{few}");
+    let half = packed_share(&numbers(256));
+    assert!((0.45..0.55).contains(&half), "{half}");
 }
 
 fn verify(folder: &Path) -> String {
