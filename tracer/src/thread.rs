@@ -2,6 +2,7 @@
 //! hands a full chunk to the rank's file. No lock and no allocation but where a chunk is full.
 use crate::clock;
 use crate::comms::{self, Comm, GENERATION};
+use crate::counters;
 use crate::life;
 use crate::plan::index;
 use crate::real::{exists, mpi};
@@ -145,9 +146,10 @@ impl Thread {
     /// Records a call with at most one part.
     #[inline(always)]
     pub fn record_with(&mut self, call: &Call, shape: &Shape, part: Option<&Shape>) {
-        if life::recording()
-            && let Some(out) = self.room(1)
-        {
+        if !life::recording() {
+            return self.record_counted(call.enter, call.exit, *shape, part.copied());
+        }
+        if let Some(out) = self.room(1) {
             let mut used = self.encoder.call(out, self.used, shape, call.enter, call.exit);
             if let Some(part) = part {
                 used = self.encoder.part(out, used, part);
@@ -161,14 +163,46 @@ impl Thread {
         let parts = std::mem::take(&mut self.parts);
         if life::recording() {
             self.put_parts(call.enter, call.exit, shape, &parts);
+        } else if life::counting() {
+            self.put_counted(call.enter, call.exit, shape, &parts);
         }
         self.parts = parts;
         self.parts.clear();
     }
 
     fn put_parts(&mut self, enter: u64, exit: u64, shape: &Shape, parts: &[Shape]) {
-        let (now, mut later) = parts.split_at(parts.len().min(MOST_PARTS));
+        let (now, later) = parts.split_at(parts.len().min(MOST_PARTS));
         self.put(enter, exit, shape, now);
+        self.put_further(exit, shape, later);
+    }
+
+    /// What is neither recorded plainly nor not at all is recorded with counts. Shapes come by value, so that they need
+    /// not stand in memory where calls are not counted.
+    #[cold]
+    fn record_counted(&mut self, enter: u64, exit: u64, shape: Shape, part: Option<Shape>) {
+        if life::counting() {
+            self.put_counted(enter, exit, &shape, part.as_slice());
+        }
+    }
+
+    /// As [`Thread::put_parts`], with what was counted before the call.
+    #[cold]
+    fn put_counted(&mut self, enter: u64, exit: u64, shape: &Shape, parts: &[Shape]) {
+        let Some(counts) = counters::take() else { return self.put_parts(enter, exit, shape, parts) };
+        let (now, later) = parts.split_at(parts.len().min(MOST_PARTS));
+        // Counts have the room of a part.
+        if let Some(out) = self.room(now.len() + 1) {
+            let mut used = self.encoder.counted_call(out, self.used, shape, (enter, exit), counts);
+            for part in now {
+                used = self.encoder.part(out, used, part);
+            }
+            self.commit(shape, used);
+        }
+        self.put_further(exit, shape, later);
+    }
+
+    /// Parts that do not fit into the item of their call.
+    fn put_further(&mut self, exit: u64, shape: &Shape, mut later: &[Shape]) {
         let further = Shape { flags: shape.flags | Flags::CONTINUED.0, ..*shape };
         while !later.is_empty() {
             let (now, rest) = later.split_at(later.len().min(MOST_PARTS));
