@@ -55,7 +55,6 @@ pub struct Summary {
     /// The tracer's own time by the run time, on the rank where it is the most; none if no rank's file says.
     pub tracer_share: Option<f64>,
     /// What was counted of computation; none in a trace without counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub computed: Option<Computed>,
 }
 

@@ -31,6 +31,9 @@ const CLOSE_ON_EXEC: u64 = 8;
 /// `PERF_EVENT_IOC_ENABLE`, and that it is about the whole group.
 const ENABLE: u64 = 0x2400;
 const WHOLE_GROUP: u64 = 1;
+/// From where on descriptors are looked for: a program that closes those that it does not know, and then gets their
+/// numbers for files of its own, is not to have them read by us.
+const HIGH: libc::c_int = 400;
 
 /// Three counters that run together.
 pub struct Group {
@@ -97,7 +100,11 @@ fn open((kind, config): (u32, u64), lead: i32) -> io::Result<OwnedFd> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: a file that was just opened, and is ours alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+    let file = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+    // SAFETY: a second descriptor of it; where there is none so high, it stays with the first.
+    let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
+    // SAFETY: as above.
+    Ok(if high < 0 { file } else { unsafe { OwnedFd::from_raw_fd(high) } })
 }
 
 /// The page of a counter.
