@@ -2,6 +2,7 @@
 //! program, so there is nothing for a launcher to forward.
 use anyhow::{Context, Result, bail};
 use phasecast_trace::TraceError;
+use phasecast_trace::counts::{self, HARDWARE, SOFTWARE};
 use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK};
 use phasecast_trace::reader::file_name;
 use std::ffi::{OsStr, OsString};
@@ -28,6 +29,10 @@ pub struct TraceArgs {
     /// that more ranks than processors can be traced, for `phasecast transform` to add what their communication costs
     #[arg(long, value_enum, default_value_t = ClockArg::Wall)]
     pub clock: ClockArg,
+    /// Count instructions, cycles and cache misses between calls too, where the processor's counters can be read: for
+    /// `phasecast skeleton`, whose computation then does the same. Recording a call takes longer
+    #[arg(long)]
+    pub counters: bool,
     /// Delay calls as this file says (see `phasecast stability`)
     #[arg(long, value_name = "FILE", hide = true)]
     pub delays: Option<PathBuf>,
@@ -75,6 +80,12 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     run.env_remove(CLOCK_VARIABLE);
     if args.clock == ClockArg::Computing {
         run.env(CLOCK_VARIABLE, COMPUTING_CLOCK);
+    }
+    // Who tests phasecast where there are no counters sets the variable to have the kernel's events in their places.
+    let software = std::env::var_os(counts::VARIABLE).is_some_and(|events| events == SOFTWARE);
+    run.env_remove(counts::VARIABLE);
+    if args.counters {
+        run.env(counts::VARIABLE, if software { SOFTWARE } else { HARDWARE });
     }
     run.env_remove(phasecast_trace::delays::VARIABLE);
     if let Some(delays) = &args.delays {

@@ -1,6 +1,7 @@
 //! The logical trace (seed 002, section 2): one program for all ranks, whose messages go to logical neighbours.
 //! Ranks that do something else (edges, corners, roots, stages of a pipeline) are classes with traces of their own.
 use crate::nest::Node;
+use phasecast_trace::Counters;
 use serde::{Deserialize, Serialize};
 
 /// A logical trace: what the skeleton program is written from.
@@ -24,6 +25,17 @@ pub struct LogicalTrace {
     pub classes: Vec<ClassTrace>,
     /// What is not in it, in sentences for the user.
     pub left_out: Vec<String>,
+    /// What was counted of computation, if anything was.
+    pub counted: Option<Counted>,
+}
+
+/// What was counted of computation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// By which counters.
+    pub counters: Counters,
+    /// Share of the time of computation that was counted, 0 to 1.
+    pub share: f64,
 }
 
 /// A logical neighbour.
@@ -75,6 +87,17 @@ pub struct Computation {
     pub deviation_ns: f64,
     /// Their quantiles at 0, 1/8, ... 1 in nanoseconds, where they spread; else empty.
     pub quantiles_ns: Vec<f64>,
+    /// What they did, where the trace has counts.
+    pub work: Option<Work>,
+}
+
+/// What computation did in a microsecond, by the counts of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Instructions.
+    pub instructions_per_us: f64,
+    /// Cache lines that came from memory.
+    pub lines_per_us: f64,
 }
 
 /// How a message is sent.

@@ -13,8 +13,13 @@ use phasecast_skeleton::program::scale::weights;
 use proptest::prelude::*;
 use std::path::Path;
 
-const RATES: Rates =
-    Rates { mix: Mix { memory: 0.5, working_set: 1 << 16 }, rounds_per_us: 100.0, lines_per_us: 100.0, block_us: 0.0 };
+const RATES: Rates = Rates {
+    mix: Mix { memory: 0.5, working_set: 1 << 16 },
+    rounds_per_us: 100.0,
+    lines_per_us: 100.0,
+    block_us: 0.0,
+    far: None,
+};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]

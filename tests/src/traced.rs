@@ -67,9 +67,24 @@ impl Job {
     /// # Panics
     /// Where there is no room for temporary files.
     pub fn new<S: AsRef<std::ffi::OsStr>>(mpi: Mpi, ranks: u32, program: &[S]) -> Job {
+        Job::with(mpi, ranks, program, &[])
+    }
+
+    /// The same with computation counted, by the `hardware` or by `software` events in its place.
+    ///
+    /// # Panics
+    /// As [`Job::new`].
+    pub fn counted<S: AsRef<std::ffi::OsStr>>(mpi: Mpi, ranks: u32, program: &[S], events: &str) -> Job {
+        let mut job = Job::with(mpi, ranks, program, &["--counters"]);
+        job.command.env("PHASECAST_COUNTERS", events);
+        job
+    }
+
+    fn with<S: AsRef<std::ffi::OsStr>>(mpi: Mpi, ranks: u32, program: &[S], options: &[&str]) -> Job {
         let folder = tempfile::tempdir().expect("the folder for temporary files can be written to");
         let mut command = mpi.launcher(ranks);
-        command.arg(phasecast()).args(["trace", "-o"]).arg(folder.path().join("run.trace")).arg("--");
+        command.arg(phasecast()).arg("trace").args(options);
+        command.arg("-o").arg(folder.path().join("run.trace")).arg("--");
         for word in program {
             if word.as_ref() == "@" {
                 command.arg(folder.path())

@@ -1,7 +1,7 @@
 //! Skeletons from end to end under both of Debian's MPIs: they compile without a warning, end, and predict; random ones
 //! run to the end; and what a skeleton cannot hold is told.
 use phasecast_skeleton::program::Skeleton;
-use phasecast_skeleton::program::calibrate::{Mix, Rates};
+use phasecast_skeleton::program::calibrate::{Far, Instructions, Mix, Rates};
 use phasecast_skeleton::program::made;
 use phasecast_tests::mpi::{Language, Mpi};
 use phasecast_tests::place::{Place, json};
@@ -130,13 +130,20 @@ fn random_skeletons_run_to_the_end() {
         rounds_per_us: 50.0,
         lines_per_us: 50.0,
         block_us: 0.0,
+        // A third of the blocks of made traces has counts.
+        far: Some(Far {
+            working_set: 1 << 16,
+            lines_per_us: 50.0,
+            instructions: Instructions { round: 7.0, line: 11.0, far_line: 7.0, counted: false },
+        }),
     };
     let place = Place::alone();
     let traces = (0..).map(|seed| made::logical(seed, 4)).filter(|trace| trace.ranks == 4).take(20);
-    let (mut files, mut declared, mut called) = (Vec::new(), String::new(), String::new());
+    let (mut files, mut declared, mut called, mut counted) = (Vec::new(), String::new(), String::new(), 0);
     for (at, trace) in traces.enumerate() {
         let skeleton = Skeleton::of(&trace, 4.0).expect("a program");
         let source = skeleton.source(&trace.program, None, &RATES).text;
+        counted += source.matches("_of(").count();
         let part = source
             .replace("int main(", &format!("int skeleton_{at}(int, char **);\nint skeleton_{at}("))
             .replace("MPI_Init(&argc, &argv);", ";")
@@ -147,6 +154,7 @@ fn random_skeletons_run_to_the_end() {
         declared.push_str(&format!("int skeleton_{at}(int, char **);\n"));
         called.push_str(&format!("    failed |= skeleton_{at}(1, argv);\n"));
     }
+    assert!(counted > 60, "{counted} uses of computation that was counted");
     let main = format!(
         "#include <mpi.h>\n{declared}int main(int argc, char **argv)\n{{\n    int failed = 0;\n    MPI_Init(&argc, &argv);\n{called}    MPI_Finalize();\n    return failed;\n}}\n"
     );

@@ -52,6 +52,6 @@ impl<'a> RankReader<'a> {
                 self.parts.push(*part);
             }
         }
-        Ok(Some(CallRef { call: &self.call, parts: &self.parts }))
+        Ok(Some(CallRef { call: &self.call, parts: &self.parts, counts: next.counts() }))
     }
 }

@@ -1,8 +1,9 @@
 //! The inverse of [`crate::encode`]: the calls of one chunk, whole or still growing.
 //!
 //! Items refer to shapes by slot, so that whoever reads can do the work on a shape once a chunk, not once a call.
+use crate::counts::Counts;
 use crate::encode::{PART, SHAPES, Shape};
-use crate::model::{Class, PartKind};
+use crate::model::{Class, Flags, PartKind};
 use crate::varint::{get, read, unzigzag};
 
 /// A call as it stands in a chunk: times in clock units, communicator by the rank's own number.
@@ -14,6 +15,8 @@ pub struct RawCall {
     pub enter: u64,
     /// When it returned.
     pub exit: u64,
+    /// What was counted before it.
+    pub counts: Option<Counts>,
 }
 
 /// A call by the slot of its shape, times in clock units.
@@ -34,6 +37,7 @@ struct Link {
     /// The entry that followed last time; 0 is none.
     next: u16,
     is_part: bool,
+    is_counted: bool,
 }
 
 const CUT: &str = "a number is cut off or too long";
@@ -58,6 +62,8 @@ pub struct Decoder {
     items: u32,
     /// The head of a call that was read while looking for parts.
     pending: Option<Head>,
+    /// Of the last call whose flags say that it has some.
+    counts: Counts,
     slots: Vec<u16>,
 }
 
@@ -73,6 +79,7 @@ impl Decoder {
             last: base,
             items: 0,
             pending: None,
+            counts: Counts::default(),
             slots: Vec::new(),
         }
     }
@@ -111,6 +118,12 @@ impl Decoder {
         &self.shapes
     }
 
+    /// What was counted before the call that was read last, whose shape is at `slot`.
+    #[inline]
+    pub fn counts(&self, slot: usize) -> Option<Counts> {
+        self.links.get(slot + 1).filter(|link| link.is_counted).map(|_| self.counts)
+    }
+
     /// The next call; its parts replace the contents of `parts`. `None` at the end of what is there.
     ///
     /// # Errors
@@ -121,7 +134,10 @@ impl Decoder {
         parts.clear();
         parts.extend(slots.iter().map(|&slot| self.shapes[slot as usize]));
         self.slots = slots;
-        Ok(call?.map(|call| RawCall { shape: self.shapes[call.slot], enter: call.enter, exit: call.exit }))
+        Ok(call?.map(|SlotCall { slot, enter, exit }| {
+            let counts = self.counts(slot);
+            RawCall { shape: self.shapes[slot], enter, exit, counts }
+        }))
     }
 
     /// The next call; the slots of its parts replace the contents of `parts`. `None` at the end of what is there.
@@ -145,6 +161,9 @@ impl Decoder {
             return Err("a time overflows");
         };
         self.last = exit;
+        if self.links[head.entry].is_counted {
+            self.counts = self.counted().ok_or(CUT)?;
+        }
         while self.at < self.payload.len() {
             let next = self.head()?;
             if !self.links[next.entry].is_part {
@@ -154,6 +173,11 @@ impl Decoder {
             parts.push((next.entry - 1) as u16);
         }
         Ok(Some(SlotCall { slot: head.entry - 1, enter, exit }))
+    }
+
+    #[cold]
+    fn counted(&mut self) -> Option<Counts> {
+        Some(Counts::from_array([self.number()?, self.number()?, self.number()?]))
     }
 
     #[inline(always)]
@@ -232,7 +256,8 @@ impl Decoder {
             site: fields[6],
         };
         self.shapes.push(shape);
-        self.links.push(Link { next: 0, is_part });
+        let is_counted = !is_part && Flags(shape.flags).has(Flags::COUNTED);
+        self.links.push(Link { next: 0, is_part, is_counted });
         Ok(self.shapes.len() as u16)
     }
 }

@@ -6,17 +6,19 @@
 //!             bit 0 = 1: v >> 1 = 0: a new shape follows, which takes the next slot; else slot (v >> 1) - 1;
 //!                        for a call, the gap follows as a varint
 //! varint d    of a call only: its duration
+//! varint n    three times, of a call whose flags say so only: its counts
 //! ```
 //! Gap and duration are in clock units, the gap from the exit of the call before it (or the chunk's base). A shape is
 //! `role u8 | flags | procedure | zigzag peer | zigzag tag | communicator | bytes | site`, varints but for the role:
 //! the class of a call, or 0x80 + the kind of a part. A chunk stands alone: its dictionary starts empty.
+use crate::counts::Counts;
 use crate::model::{Call, Class, Flags, Part, PartKind};
 use crate::units::{CommId, Nanos, ProcId};
 use crate::varint::{put, zigzag};
 
 /// Shapes that a chunk can hold.
 pub const SHAPES: usize = 4096;
-/// The most bytes that one item takes.
+/// The most bytes that one item takes, without counts; counts take less than another item would.
 pub const ITEM_MAX: usize = 64;
 /// Marks the role of a part.
 pub const PART: u8 = 0x80;
@@ -46,7 +48,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of a call; `comm` is the rank's own number of the communicator.
+    /// The shape of a call without counts; `comm` is the rank's own number of the communicator.
     pub fn call(call: &Call, comm: u32) -> Shape {
         Shape {
             peer: call.peer,
@@ -55,7 +57,7 @@ impl Shape {
             site: call.site,
             comm,
             proc: call.proc.0,
-            flags: call.flags.0,
+            flags: call.flags.without(Flags::COUNTED).0,
             role: call.class as u8,
         }
     }
@@ -80,7 +82,7 @@ impl Shape {
         Call {
             proc,
             class: Class::from_u8(self.role).unwrap_or(Class::Other),
-            flags: Flags(self.flags),
+            flags: Flags(self.flags).without(Flags::COUNTED),
             thread,
             peer: self.peer,
             tag: self.tag,
@@ -200,6 +202,21 @@ impl Encoder {
             return at + 2;
         }
         long_times(out, at, gap, duration)
+    }
+
+    /// Appends a call with what was counted before it, and returns where the next item goes. There must be room for one
+    /// part more than it has ([`Encoder::fits`]).
+    pub fn counted_call(
+        &mut self,
+        out: &mut [u8],
+        at: usize,
+        shape: &Shape,
+        (enter, exit): (u64, u64),
+        counts: Counts,
+    ) -> usize {
+        let counted = Shape { flags: shape.flags | Flags::COUNTED.0, ..*shape };
+        let at = self.call(out, at, &counted, enter, exit);
+        counts.to_array().into_iter().fold(at, |at, count| at + put(&mut out[at..], count))
     }
 
     /// Appends a part of the last call at `at` and returns where the next item goes.

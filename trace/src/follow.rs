@@ -177,7 +177,7 @@ fn drain(
         parts.extend(shapes.iter().map(|shape| shape.to_part(CommId(shape.comm))));
         let mut call = raw.shape.to_call(thread, ProcId(raw.shape.proc), CommId(raw.shape.comm));
         (call.enter, call.exit) = (Nanos(clock.nanos(raw.enter)), Nanos(clock.nanos(raw.exit)));
-        each(CallRef { call: &call, parts: &parts });
+        each(CallRef { call: &call, parts: &parts, counts: raw.counts });
     }
     Ok(())
 }

@@ -22,6 +22,8 @@ pub const MAX_STORED: u32 = 1 << 30;
 
 /// Version of the format of traces: in the `sequence` field of the header frame.
 pub const FORMAT_VERSION: u16 = 1;
+/// That of traces whose calls have counts, which who knows only the first could not read. All else is the same.
+pub const COUNTED_VERSION: u16 = 2;
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub enum Kind {
     Section = 5,
     /// The last frame of a container.
     End = 6,
+    /// [`crate::Counters`]: what was counted; of a trace.
+    Counters = 7,
 }
 
 /// The head of a frame.
@@ -82,6 +86,11 @@ impl Frame {
             sync: (0, 0),
             checksum: 0,
         }
+    }
+
+    /// The head of the header of a trace whose calls have counts.
+    pub fn counted_header() -> Frame {
+        Frame { sequence: u32::from(COUNTED_VERSION), ..Frame::new(Kind::Header) }
     }
 
     fn fields(&self) -> [u8; HEAD] {
@@ -168,14 +177,14 @@ impl Frame {
         Ok(frame)
     }
 
-    /// Refuses a header frame of another version of the format; other frames pass.
+    /// Refuses a header frame of a version of the format that is not known; other frames pass.
     ///
     /// # Errors
     /// [`TraceError::Version`].
     pub fn check_version(&self, path: &Path) -> Result<(), TraceError> {
         let found = u16::try_from(self.sequence).unwrap_or(u16::MAX);
-        if self.kind == Kind::Header as u8 && found != FORMAT_VERSION {
-            return Err(TraceError::Version { path: path.to_owned(), found, supported: FORMAT_VERSION });
+        if self.kind == Kind::Header as u8 && !(FORMAT_VERSION..=COUNTED_VERSION).contains(&found) {
+            return Err(TraceError::Version { path: path.to_owned(), found, supported: COUNTED_VERSION });
         }
         Ok(())
     }

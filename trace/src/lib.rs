@@ -11,6 +11,7 @@
 //! * [`ahead`]: blocks of many ranks, decoded ahead of who takes them
 //! * [`summary`]: what is in a trace, in numbers
 //! * [`import`] / [`export`]: other tools' traces as ours, ours for other tools
+//! * [`counts`]: counts of the computation before calls
 //! * [`delays`]: delays that the tracer puts before calls
 //! * [`container`]: the single-file container of phases and signatures
 pub mod ahead;
@@ -18,6 +19,7 @@ mod calls;
 pub mod clock;
 pub mod codec;
 pub mod container;
+pub mod counts;
 pub mod decode;
 pub mod delays;
 pub mod encode;
@@ -38,6 +40,7 @@ pub mod units;
 pub mod varint;
 pub mod writer;
 
+pub use counts::{Counters, Counts};
 pub use error::TraceError;
 pub use model::{Call, CallRef, Class, CommDef, Cut, Event, EventKind, Flags, Part, PartKind};
 pub use reader::Trace;

@@ -3,6 +3,7 @@ mod rank;
 
 pub use rank::{CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, RankHeader, Trailer};
 
+use crate::counts::Counts;
 use crate::units::{Bytes, CommId, Nanos, ProcId, Rank};
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +108,8 @@ impl Flags {
     pub const RECV_POST: Flags = Flags(64);
     /// No call of its own: further parts of the call before it.
     pub const CONTINUED: Flags = Flags(128);
+    /// In a chunk only: the call's times are followed by counts of the computation before it.
+    pub const COUNTED: Flags = Flags(256);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -118,6 +121,12 @@ impl Flags {
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+
+    /// Without the bits of `other`.
+    #[must_use]
+    pub fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
     }
 }
 
@@ -216,6 +225,8 @@ pub struct CallRef<'a> {
     pub call: &'a Call,
     /// What it completed or started.
     pub parts: &'a [Part],
+    /// What was counted of the computation before it, if that was counted.
+    pub counts: Option<Counts>,
 }
 
 /// The three kinds of communication event (a send, a completed receive, a rank's part in a collective).

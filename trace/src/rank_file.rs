@@ -1,5 +1,6 @@
 //! One rank's file, opened: its records in memory, its chunks by their places, the tails beside it.
 use crate::codec;
+use crate::counts::Counters;
 use crate::error::TraceError;
 use crate::frame::{Frame, HEAD, Kind};
 use crate::model::{CommDef, RankHeader, Trailer};
@@ -44,6 +45,8 @@ pub(crate) struct RankFile {
     pub(crate) file: File,
     pub(crate) header: RankHeader,
     pub(crate) comms: Vec<CommDef>,
+    /// What was counted of computation.
+    pub(crate) counters: Option<Counters>,
     /// Sorted by thread and sequence; sequences of a thread are 0, 1, 2 ...
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) tails: Vec<Snapshot>,
@@ -90,7 +93,7 @@ impl RankFile {
         let file = File::open(&path).map_err(TraceError::io(&path, "open"))?;
         let length = file.metadata().map_err(TraceError::io(&path, "examine"))?.len();
         let mut at = 0;
-        let mut header = None;
+        let (mut header, mut counters) = (None, None);
         let (mut comms, mut chunks, mut trailer, mut broken, mut sync) = (Vec::new(), Vec::new(), None, None, None);
         while at < length {
             let Some(frame) = read_frame(&path, &file, at, length)? else {
@@ -110,6 +113,10 @@ impl RankFile {
                 k if k == Kind::Comms as u8 => {
                     let payload = read_payload(&path, &file, at, &frame)?;
                     comms.extend(codec::from_bytes::<Vec<CommDef>>(&payload).map_err(record)?);
+                }
+                k if k == Kind::Counters as u8 => {
+                    let payload = read_payload(&path, &file, at, &frame)?;
+                    counters = Some(codec::from_bytes::<Counters>(&payload).map_err(record)?);
                 }
                 k if k == Kind::Trailer as u8 => {
                     let payload = read_payload(&path, &file, at, &frame)?;
@@ -145,7 +152,8 @@ impl RankFile {
         }
         chunks.sort_by_key(|c| (c.frame.thread, c.frame.sequence));
         let bytes = at.min(length);
-        let opened = RankFile { path, file, header, comms, chunks, tails: Vec::new(), trailer, broken, bytes, sync };
+        let tails = Vec::new();
+        let opened = RankFile { path, file, header, comms, counters, chunks, tails, trailer, broken, bytes, sync };
         opened.check_sequences()?;
         Ok(opened)
     }

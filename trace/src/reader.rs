@@ -1,5 +1,6 @@
 //! Opens a trace, whole or cut off: what its ranks say of themselves, their communicators, procedures and clocks.
 use crate::clock::Clock;
+use crate::counts::Counters;
 use crate::error::TraceError;
 use crate::model::{Cut, Ending, Event, Flags, RankHeader, Trailer};
 use crate::naming::{CommNames, ProcNames, clocks};
@@ -121,6 +122,11 @@ impl Trace {
     /// Whether time passes in it only while ranks compute ([`crate::model::COMPUTING_CLOCK`]): calls take no time.
     pub fn is_of_computing(&self) -> bool {
         self.header(Rank(0)).is_some_and(|header| header.boot_id == crate::model::COMPUTING_CLOCK)
+    }
+
+    /// What was counted of the computation before calls, as the first rank that has counts says; none if nothing was.
+    pub fn counters(&self) -> Option<&Counters> {
+        self.files().find_map(|file| file.counters.as_ref())
     }
 
     /// How a rank's recording ended; none if it was cut off.

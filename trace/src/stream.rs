@@ -3,10 +3,11 @@
 //! What a call is but for its times is worked out once a chunk for all calls of its shape: as a [`View`] that whoever reads
 //! chooses.
 use crate::codec::Unpacker;
+use crate::counts::Counts;
 use crate::decode::{Decoder, SlotCall};
 use crate::encode::{PART, SHAPES, Shape};
 use crate::error::TraceError;
-use crate::model::{Call, PEER_ANY, Part};
+use crate::model::{Call, Flags, PEER_ANY, Part};
 use crate::rank_file::{Chunk, RankFile, Thread};
 use crate::reader::{Loaded, Trace};
 use crate::units::{CommId, Nanos, Rank};
@@ -31,6 +32,8 @@ pub struct Viewed<'a, V> {
     pub exit: Nanos,
     parts: &'a [u16],
     shapes: &'a [V],
+    slot: usize,
+    decoder: &'a Decoder,
 }
 
 impl<'a, V> Viewed<'a, V> {
@@ -38,6 +41,12 @@ impl<'a, V> Viewed<'a, V> {
     #[inline]
     pub fn has_parts(&self) -> bool {
         !self.parts.is_empty()
+    }
+
+    /// What was counted of the computation before it, if that was counted.
+    #[inline]
+    pub fn counts(&self) -> Option<Counts> {
+        self.decoder.counts(self.slot)
     }
 
     /// What is kept of the shapes of its parts.
@@ -116,7 +125,8 @@ impl<'a, V: View> Stream<'a, V> {
         let Some(lane) = self.current.and_then(|at| self.lanes[at].as_deref()) else { return Ok(None) };
         let Some(call) = lane.views.get(lane.raw.slot) else { return Ok(None) };
         let [enter, exit] = [lane.raw.enter, lane.raw.exit].map(|units| Nanos(source.loaded.clock.nanos(units)));
-        Ok(Some(Viewed { call, enter, exit, parts: &lane.slots, shapes: &lane.views }))
+        let (slot, decoder) = (lane.raw.slot, &lane.decoder);
+        Ok(Some(Viewed { call, enter, exit, parts: &lane.slots, shapes: &lane.views, slot, decoder }))
     }
 
     /// Counts instead: calls `each` with what is kept of every shape of every chunk, and with how many calls or parts are of it.
@@ -302,6 +312,9 @@ impl Source<'_> {
         }
         if shape.role & PART != 0 {
             return Ok(V::of_part(&shape.to_part(comm)));
+        }
+        if Flags(shape.flags).has(Flags::COUNTED) && self.loaded.file.counters.is_none() {
+            return Err(self.damaged("a call has counts, and nothing says of what".into()));
         }
         let proc = self.loaded.procs.get(usize::from(shape.proc)).copied();
         let proc = proc.ok_or_else(|| self.damaged(format!("procedure {} is used but not named", shape.proc)))?;

@@ -1,6 +1,8 @@
 //! The summary of a trace: what `phasecast stat` prints and what stands at the end of a recording.
 //!
 //! One pass over all ranks, several at a time. Memory is bounded by [`MAX_CHANNELS`], whatever the trace's length.
+mod counted;
+
 use crate::error::TraceError;
 use crate::model::{CallRef, Channel, Class, EventKind, Flags, PartKind};
 use crate::reader::Trace;
@@ -11,6 +13,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+pub use counted::Computed;
+use counted::Sums;
 
 /// Channels (source, destination, communicator, tag) that are counted one by one. Beyond it neighbouring tags are
 /// counted together, and the number of unmatched messages is a lower bound.
@@ -49,6 +54,8 @@ pub struct Summary {
     pub truncated_ranks: Vec<TruncatedRank>,
     /// The tracer's own time by the run time, on the rank where it is the most; none if no rank's file says.
     pub tracer_share: Option<f64>,
+    /// What was counted of computation; none in a trace without counts.
+    pub computed: Option<Computed>,
 }
 
 /// A rank whose recording breaks off.
@@ -123,6 +130,7 @@ struct Counts {
     channels: Channels,
     truncated: Vec<TruncatedRank>,
     share: Option<f64>,
+    computed: Sums,
 }
 
 impl Counts {
@@ -130,9 +138,13 @@ impl Counts {
         let mut counts = Counts { calls: vec![0; trace.procedures().len()], ..Counts::default() };
         let (mut calls, mut last, mut reported) = (0u64, Nanos(0), 0);
         let (mut posted, mut completed) = (0u64, 0u64);
+        let counted = trace.counters().is_some();
         let mut reader = trace.calls(rank);
         while let Some(item) = reader.next_call()? {
             counts.items += 1 + item.parts.len() as u64;
+            if counted {
+                counts.computed.add_call(item);
+            }
             last = item.call.exit;
             if !item.call.flags.has(Flags::CONTINUED) {
                 calls += 1;
@@ -180,6 +192,7 @@ impl Counts {
             *sum += count;
         }
         self.channels.add(other.channels);
+        self.computed.merge(&other.computed);
         self.truncated.extend(other.truncated);
         self.share = match (self.share, other.share) {
             (Some(a), Some(b)) => Some(a.max(b)),
@@ -211,6 +224,7 @@ impl Counts {
             pending: self.pending,
             truncated_ranks: self.truncated,
             tracer_share: self.share,
+            computed: trace.counters().map(|counters| self.computed.computed(counters)),
         }
     }
 }

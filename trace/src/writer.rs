@@ -1,6 +1,7 @@
 //! Writes a trace folder from calls that are already known: importers, transformations and made traces use it. (The
 //! tracer writes the same frames on its own, as the program runs.)
 use crate::codec;
+use crate::counts::{Counters, Counts};
 use crate::encode::{Encoder, Shape};
 use crate::error::TraceError;
 use crate::frame::{Frame, Kind};
@@ -44,7 +45,18 @@ impl TraceWriter {
     /// # Errors
     /// If the file cannot be written.
     pub fn rank(&self, header: &RankHeader) -> Result<RankWriter, TraceError> {
-        RankWriter::create(self.temporary.join(file_name(header.rank)), header)
+        RankWriter::create(self.temporary.join(file_name(header.rank)), header, Frame::new(Kind::Header))
+    }
+
+    /// Starts a rank's file whose calls may have counts, and says of what.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn counted_rank(&self, header: &RankHeader, counters: &Counters) -> Result<RankWriter, TraceError> {
+        let path = self.temporary.join(file_name(header.rank));
+        let mut writer = RankWriter::create(path, header, Frame::counted_header())?;
+        writer.put(&Frame::new(Kind::Counters).with_payload(&codec::to_bytes(counters), Some(LEVEL)))?;
+        Ok(writer)
     }
 
     /// Completes the trace: from now on it has its name.
@@ -107,11 +119,11 @@ impl Lane {
 }
 
 impl RankWriter {
-    fn create(path: PathBuf, header: &RankHeader) -> Result<RankWriter, TraceError> {
+    fn create(path: PathBuf, header: &RankHeader, head: Frame) -> Result<RankWriter, TraceError> {
         let file = File::create(&path).map_err(TraceError::io(&path, "create"))?;
         let out = BufWriter::new(file);
         let mut writer = RankWriter { path, out, lanes: vec![Lane::new(0, 0, 0)], closed: Vec::new(), calls: 0 };
-        writer.put(&Frame::new(Kind::Header).with_payload(&codec::to_bytes(header), Some(LEVEL)))?;
+        writer.put(&head.with_payload(&codec::to_bytes(header), Some(LEVEL)))?;
         Ok(writer)
     }
 
@@ -133,11 +145,21 @@ impl RankWriter {
     /// # Errors
     /// If the file cannot be written.
     pub fn push(&mut self, call: &Call, parts: &[Part]) -> Result<(), TraceError> {
+        self.push_counted(call, parts, None)
+    }
+
+    /// As [`RankWriter::push`], with what was counted before the call: only in a file that says of what
+    /// ([`TraceWriter::counted_rank`]).
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn push_counted(&mut self, call: &Call, parts: &[Part], counts: Option<Counts>) -> Result<(), TraceError> {
         let mut rest = parts;
-        let mut call = *call;
+        let (mut call, mut counts) = (*call, counts);
         loop {
             let lane = self.lane();
-            if !lane.encoder.fits(rest.len().min(MOST_PARTS), lane.buffer.len() - lane.used) {
+            let room = rest.len().min(MOST_PARTS) + usize::from(counts.is_some());
+            if !lane.encoder.fits(room, lane.buffer.len() - lane.used) {
                 self.flush()?;
             }
             let lane = self.lane();
@@ -146,7 +168,11 @@ impl RankWriter {
             }
             let (now, later) = rest.split_at(rest.len().min(MOST_PARTS));
             let shape = Shape::call(&call, call.comm.0);
-            lane.used = lane.encoder.call(&mut lane.buffer, lane.used, &shape, call.enter.0, call.exit.0);
+            let (out, at, times) = (&mut lane.buffer, lane.used, (call.enter.0, call.exit.0));
+            lane.used = match counts.take() {
+                Some(counts) => lane.encoder.counted_call(out, at, &shape, times, counts),
+                None => lane.encoder.call(out, at, &shape, times.0, times.1),
+            };
             for part in now {
                 lane.used = lane.encoder.part(&mut lane.buffer, lane.used, &Shape::part(part, part.comm.0));
             }

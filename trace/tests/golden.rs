@@ -1,7 +1,7 @@
 //! The format cannot change unnoticed: a fixed small trace is these bytes, and bytes of another version are refused.
 mod common;
 use common::{call, part};
-use phasecast_trace::frame::{FORMAT_VERSION, Frame, HEAD, Kind};
+use phasecast_trace::frame::{COUNTED_VERSION, FORMAT_VERSION, Frame, HEAD, Kind};
 use phasecast_trace::model::{CommDef, Ending, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
 use phasecast_trace::{Class, Flags, Nanos, PartKind, Rank, Trace, TraceError};
@@ -81,9 +81,9 @@ fn another_version_is_refused() {
     let bytes = std::fs::read(&file).unwrap();
     let (mut frame, payload) = frames(&bytes).remove(0);
     assert_eq!((frame.kind, frame.sequence), (Kind::Header as u8, u32::from(FORMAT_VERSION)));
-    frame.sequence = u32::from(FORMAT_VERSION) + 1;
+    frame.sequence = u32::from(COUNTED_VERSION) + 1;
     std::fs::write(&file, frame.with_payload(&payload, None)).unwrap();
     for error in [Trace::open(&path).err(), phasecast_trace::follow::RankFollower::open(&path, Rank(0)).err()] {
-        assert!(matches!(error, Some(TraceError::Version { found: 2, supported: 1, .. })), "{error:?}");
+        assert!(matches!(error, Some(TraceError::Version { found: 3, supported: 2, .. })), "{error:?}");
     }
 }

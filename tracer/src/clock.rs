@@ -1,12 +1,18 @@
 //! The clock of the trace: the time stamp counter where it runs evenly, else CLOCK_MONOTONIC. Or, if that is asked for,
 //! the processor time of the thread outside of MPI: however many ranks share a processor, that is what each computes.
+//! Where computation is counted as well ([`counters`]), that is done with the two readings around a call.
 //!
 //! A unit is a reading shifted right such that it lasts 8 to 16 ns: fine enough, and its varints are short.
+use crate::counters;
 use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 static TSC: AtomicBool = AtomicBool::new(false);
+/// Whether the time stamp counter is all that is read around a call.
+static PLAIN: AtomicBool = AtomicBool::new(false);
+/// Whether computation is counted.
+static COUNTING: AtomicBool = AtomicBool::new(false);
 /// Whether time passes only while the thread computes.
 static COMPUTING: AtomicBool = AtomicBool::new(false);
 /// Shortest time between two readings of the thread's clock in ns: what a reading adds to the computation around it.
@@ -28,12 +34,17 @@ pub fn monotonic() -> u64 {
     system(libc::CLOCK_MONOTONIC)
 }
 
+#[inline(always)]
+fn time_stamp() -> u64 {
+    // SAFETY: rdtsc is part of every x86-64 processor.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
 /// A reading before it is shifted.
 #[inline(always)]
 pub fn raw() -> u64 {
     if TSC.load(Relaxed) {
-        // SAFETY: rdtsc is part of every x86-64 processor.
-        unsafe { std::arch::x86_64::_rdtsc() }
+        time_stamp()
     } else if COMPUTING.load(Relaxed) {
         computed()
     } else {
@@ -58,14 +69,39 @@ fn computed() -> u64 {
     })
 }
 
+/// A call is entered now: the time, in units.
+#[inline(always)]
+pub fn entered() -> u64 {
+    if PLAIN.load(Relaxed) { units(time_stamp()) } else { entered_slowly() }
+}
+
+/// Counters are read within the call: what that takes is no computation.
+#[cold]
+fn entered_slowly() -> u64 {
+    let enter = now();
+    if COUNTING.load(Relaxed) {
+        counters::entered();
+    }
+    enter
+}
+
 /// A call that was entered at `enter` returns now: the time, in units. Where only computation counts, no time has passed.
 #[inline(always)]
 pub fn returned(enter: u64) -> u64 {
-    if TSC.load(Relaxed) { now() } else { returned_slowly(enter) }
+    if PLAIN.load(Relaxed) { units(time_stamp()) } else { returned_slowly(enter) }
+}
+
+/// From now on, counters are read as well.
+pub fn count() {
+    PLAIN.store(false, Relaxed);
+    COUNTING.store(true, Relaxed);
 }
 
 #[cold]
 fn returned_slowly(enter: u64) -> u64 {
+    if COUNTING.load(Relaxed) {
+        counters::returned();
+    }
     if !COMPUTING.load(Relaxed) {
         return now();
     }
@@ -110,6 +146,7 @@ pub fn start() {
         READING.store(reading.unwrap_or(0), Relaxed);
     } else {
         TSC.store(invariant_tsc(), Relaxed);
+        PLAIN.store(invariant_tsc(), Relaxed);
     }
     START[0].store(raw(), Relaxed);
     START[1].store(reference(), Relaxed);

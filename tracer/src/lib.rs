@@ -6,6 +6,7 @@
 //! * [`plan`]: which argument of a procedure is what, worked out from the table of `phasecast-abi` at compile time
 //! * [`record`], [`collective`], [`completion`]: what each class of call says about communication
 //! * [`delay`]: delays before calls, for the verdict on a program's stability
+//! * [`counters`]: counters of the processor around calls, where they are asked for
 //! * [`comms`], [`requests`]: communicators and requests of the program
 //! * [`thread`], [`sink`]: chunks of a thread, the file of a rank
 //! * [`life`], [`finish`]: from the start of the process to its end
@@ -13,6 +14,7 @@ mod clock;
 mod collective;
 mod comms;
 mod completion;
+mod counters;
 mod delay;
 mod elf;
 mod entry;

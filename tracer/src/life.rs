@@ -8,7 +8,7 @@ use crate::requests::MULTIPLE;
 use crate::sink::{Sink, say};
 use crate::slot::{Slot, slot};
 use crate::thread::Thread;
-use crate::{clock, comms, delay};
+use crate::{clock, comms, counters, delay};
 use phasecast_abi::{Class as Does, Layout};
 use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, Kind};
@@ -24,8 +24,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 const OFF: u8 = 0;
 const ON: u8 = 1;
 const PAUSED: u8 = 2;
+/// Recording, with counts.
+const COUNTING: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(OFF);
+/// How it is recorded while it is: [`ON`] or [`COUNTING`].
+static MODE: AtomicU8 = AtomicU8::new(ON);
 /// Counts the datatypes that were freed: what a thread remembers of sizes is void when it has changed.
 pub static TYPES: AtomicU32 = AtomicU32::new(1);
 static BEGUN: AtomicBool = AtomicBool::new(false);
@@ -68,10 +72,15 @@ pub fn on() -> bool {
     STATE.load(Relaxed) != OFF
 }
 
-/// Whether calls are recorded.
+/// Whether calls are recorded without counts.
 #[inline(always)]
 pub fn recording() -> bool {
     STATE.load(Relaxed) == ON
+}
+
+/// Whether calls are recorded with counts.
+pub fn counting() -> bool {
+    STATE.load(Relaxed) == COUNTING
 }
 
 /// Ends the recording for good.
@@ -130,6 +139,9 @@ pub fn init(plan: &'static Plan, site: usize, call: &mut dyn FnMut() -> usize) -
     {
         let call = Call { plan, site, enter: clock::units(enter), exit: clock::units(exit) };
         thread.record(&call, &call.shape(Class::Setup, Flags::default(), PEER_NONE, TAG_NONE, 0, 0));
+        if counting() {
+            counters::begin();
+        }
     }
     rc
 }
@@ -186,15 +198,25 @@ fn begin(world: usize, own: Option<usize>) {
     let rank = Rank { sink, size: size as u32, pid: std::process::id(), cost: Mutex::new(0.0), layout, base };
     let rank = RANK.get_or_init(|| rank);
     let header = header(rank, clock, library);
-    finish::append(&Frame::new(Kind::Header).with_payload(&codec::to_bytes(&header), Some(LEVEL)));
+    let counters = counters::start(rank.sink.rank == 0);
+    let head = if counters.is_some() { Frame::counted_header() } else { Frame::new(Kind::Header) };
+    finish::append(&head.with_payload(&codec::to_bytes(&header), Some(LEVEL)));
+    if let Some(counters) = &counters {
+        finish::append(&Frame::new(Kind::Counters).with_payload(&codec::to_bytes(counters), None));
+        MODE.store(COUNTING, Relaxed);
+    }
     comms::start(world, own);
     not_for_children();
     // SAFETY: handlers that do nothing but store a word.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    STATE.store(ON, Relaxed);
+    STATE.store(MODE.load(Relaxed), Relaxed);
     // SAFETY: the recorder of this thread.
     if let Some(thread) = unsafe { thread(slot()).as_mut() } {
-        *rank.cost.lock().unwrap_or_else(PoisonError::into_inner) = thread.calibrate();
+        let counting = if counters.is_some() { counters::cost() } else { 0.0 };
+        *rank.cost.lock().unwrap_or_else(PoisonError::into_inner) = thread.calibrate() + counting;
+    }
+    if counters.is_some() {
+        clock::count();
     }
 }
 
@@ -300,11 +322,11 @@ pub fn threads() -> Vec<*mut Thread> {
 pub fn pcontrol(thread: &mut Thread, call: &Call, level: i32) {
     let class = if level == 0 { Class::Pause } else { Class::Resume };
     if class == Class::Resume {
-        let _ = STATE.compare_exchange(PAUSED, ON, Relaxed, Relaxed);
+        let _ = STATE.compare_exchange(PAUSED, MODE.load(Relaxed), Relaxed, Relaxed);
     }
     thread.record(call, &call.shape(class, Flags::default(), PEER_NONE, TAG_NONE, 0, 0));
     if class == Class::Pause {
-        let _ = STATE.compare_exchange(ON, PAUSED, Relaxed, Relaxed);
+        let _ = STATE.compare_exchange(MODE.load(Relaxed), PAUSED, Relaxed, Relaxed);
     }
 }
 

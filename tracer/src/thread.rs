@@ -2,6 +2,7 @@
 //! hands a full chunk to the rank's file. No lock and no allocation but where a chunk is full.
 use crate::clock;
 use crate::comms::{self, Comm, GENERATION};
+use crate::counters;
 use crate::life;
 use crate::plan::index;
 use crate::real::{exists, mpi};
@@ -145,9 +146,10 @@ impl Thread {
     /// Records a call with at most one part.
     #[inline(always)]
     pub fn record_with(&mut self, call: &Call, shape: &Shape, part: Option<&Shape>) {
-        if life::recording()
-            && let Some(out) = self.room(1)
-        {
+        if !life::recording() {
+            return self.record_counted(call.enter, call.exit, *shape, part.copied());
+        }
+        if let Some(out) = self.room(1) {
             let mut used = self.encoder.call(out, self.used, shape, call.enter, call.exit);
             if let Some(part) = part {
                 used = self.encoder.part(out, used, part);
@@ -161,14 +163,46 @@ impl Thread {
         let parts = std::mem::take(&mut self.parts);
         if life::recording() {
             self.put_parts(call.enter, call.exit, shape, &parts);
+        } else if life::counting() {
+            self.put_counted(call.enter, call.exit, shape, &parts);
         }
         self.parts = parts;
         self.parts.clear();
     }
 
     fn put_parts(&mut self, enter: u64, exit: u64, shape: &Shape, parts: &[Shape]) {
-        let (now, mut later) = parts.split_at(parts.len().min(MOST_PARTS));
+        let (now, later) = parts.split_at(parts.len().min(MOST_PARTS));
         self.put(enter, exit, shape, now);
+        self.put_further(exit, shape, later);
+    }
+
+    /// What is neither recorded plainly nor not at all is recorded with counts. Shapes come by value, so that they need
+    /// not stand in memory where calls are not counted.
+    #[cold]
+    fn record_counted(&mut self, enter: u64, exit: u64, shape: Shape, part: Option<Shape>) {
+        if life::counting() {
+            self.put_counted(enter, exit, &shape, part.as_slice());
+        }
+    }
+
+    /// As [`Thread::put_parts`], with what was counted before the call.
+    #[cold]
+    fn put_counted(&mut self, enter: u64, exit: u64, shape: &Shape, parts: &[Shape]) {
+        let Some(counts) = counters::take() else { return self.put_parts(enter, exit, shape, parts) };
+        let (now, later) = parts.split_at(parts.len().min(MOST_PARTS));
+        // Counts have the room of a part.
+        if let Some(out) = self.room(now.len() + 1) {
+            let mut used = self.encoder.counted_call(out, self.used, shape, (enter, exit), counts);
+            for part in now {
+                used = self.encoder.part(out, used, part);
+            }
+            self.commit(shape, used);
+        }
+        self.put_further(exit, shape, later);
+    }
+
+    /// Parts that do not fit into the item of their call.
+    fn put_further(&mut self, exit: u64, shape: &Shape, mut later: &[Shape]) {
         let further = Shape { flags: shape.flags | Flags::CONTINUED.0, ..*shape };
         while !later.is_empty() {
             let (now, rest) = later.split_at(later.len().min(MOST_PARTS));
@@ -315,81 +349,4 @@ fn ask_type_size(handle: usize) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::Call;
-    use phasecast_abi::Abi;
-    use phasecast_trace::model::{CommDef, PartKind};
-    use phasecast_trace::units::Rank;
-    use phasecast_trace::writer::made_header;
-    use phasecast_trace::{Trace, codec};
-    use proptest::prelude::*;
-
-    fn recorder(folder: &std::path::Path) -> (Thread, &'static Sink) {
-        let sink: &'static Sink = Box::leak(Box::new(Sink::create(folder, 0).expect("made")));
-        let mut header = made_header(Rank(0), 4, "made", &["MPI_Send", "MPI_Waitall"]);
-        // Later than any calibration in a frame: units stay nanoseconds.
-        header.clock.later = (u64::MAX, u64::MAX);
-        let defs = [CommDef { local: 0, members: vec![0, 1, 2, 3], remote: vec![] }];
-        assert!(sink.append(&Frame::new(Kind::Header).with_payload(&codec::to_bytes(&header), None), || ()));
-        assert!(sink.append(&Frame::new(Kind::Comms).with_payload(&codec::to_bytes(&defs.as_slice()), None), || ()));
-        let tail = sink.map_tail(0).expect("mapped");
-        (Thread::new(Abi::Mpich.layout(), sink, 0, tail, 0), sink)
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
-        /// Whatever is recorded is what a reader sees, with the process gone at any moment.
-        #[test]
-        fn the_reader_sees_what_was_recorded(
-            calls in prop::collection::vec((0u64..50, 0u64..2000, 0i32..4, any::<i16>(), 0u64..3, 0usize..1300), 1..60),
-            repeat in 1usize..400,
-        ) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let (mut thread, _sink) = recorder(folder.path());
-            let mut clock = 0;
-            let mut expected = Vec::new();
-            for round in 0..repeat {
-                for &(gap, length, peer, tag, bytes, parts) in &calls {
-                    let parts = if round % 50 == 0 { parts } else { parts % 3 };
-                    let (enter, exit) = (clock + gap, clock + gap + length);
-                    clock = exit;
-                    let role = if parts > 0 { 3 } else { 0 };
-                    let shape = Shape { peer, tag: tag.into(), bytes: bytes << 20, site: 9, comm: 0, proc: 0, flags: 0, role };
-                    let part = Shape { site: 0, role: phasecast_trace::encode::PART | PartKind::Recv as u8, ..shape };
-                    thread.put_parts(enter, exit, &shape, &vec![part; parts]);
-                    expected.push((enter, exit, peer, i32::from(tag), bytes << 20, parts));
-                }
-            }
-            prop_assert_eq!(thread.totals().0, expected.len() as u64);
-            let trace = Trace::open(folder.path()).expect("it opens");
-            let mut reader = trace.calls(Rank(0));
-            let mut seen: Vec<(u64, u64, i32, i32, u64, usize)> = Vec::new();
-            while let Some(call) = reader.next_call().expect("whole") {
-                prop_assert!(call.parts.iter().all(|p| p.peer == call.call.peer && p.tag == call.call.tag));
-                if call.call.flags.has(Flags::CONTINUED) {
-                    seen.last_mut().expect("a call before").5 += call.parts.len();
-                } else {
-                    let c = call.call;
-                    seen.push((c.enter.0, c.exit.0, c.peer, c.tag, c.bytes, call.parts.len()));
-                }
-            }
-            prop_assert!(seen == expected, "{} calls of {}", seen.len(), expected.len());
-        }
-    }
-
-    #[test]
-    fn calibration_leaves_nothing_behind() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mut thread, _sink) = recorder(folder.path());
-        assert!(thread.calibrate() > 0.0);
-        assert_eq!(thread.totals().0, 0);
-        let shape = Shape { peer: 1, tag: 2, bytes: 3, site: 4, comm: 0, proc: 1, flags: 0, role: 0 };
-        let call = Call { plan: &crate::plan::PLANS[0], site: 4, enter: 5, exit: 6 };
-        thread.put(call.enter, call.exit, &shape, &[]);
-        let trace = Trace::open(folder.path()).expect("it opens");
-        let mut calls = 0;
-        trace.for_each_event(Rank(0), |event| calls += u32::from(event.tag == 2)).expect("whole");
-        assert_eq!(calls, 1);
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
-use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
+use phasecast_trace::{Call, Class, CommId, Counters, Counts, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use phasecast_transform::machine::{Collective, Cost, Costs, Identity, Kernel, Link, Machine, Place};
 use phasecast_transform::transform::{Outcome, Settings, TransformError, transform};
 use std::path::Path;
@@ -79,13 +79,23 @@ pub fn allreduce(bytes: u64, enter: u64, exit: u64) -> Made {
 
 /// Writes a trace; each rank ends with its last call.
 pub fn write(path: &Path, ranks: &[Vec<Made>]) -> Trace {
+    write_with(path, ranks, None)
+}
+
+/// The same with these counts before each call.
+pub fn write_with(path: &Path, ranks: &[Vec<Made>], counts: Option<Counts>) -> Trace {
     let size = ranks.len() as u32;
     let writer = TraceWriter::create(path).expect("a new trace");
     for (rank, calls) in ranks.iter().enumerate() {
-        let mut out = writer.rank(&made_header(Rank(rank as u32), size, "made", &PROCEDURES)).expect("a rank");
+        let header = made_header(Rank(rank as u32), size, "made", &PROCEDURES);
+        let out = match counts {
+            Some(_) => writer.counted_rank(&header, &Counters::hardware()),
+            None => writer.rank(&header),
+        };
+        let mut out = out.expect("a rank");
         out.comms(&[CommDef { local: 0, members: (0..size).collect(), remote: Vec::new() }]).expect("comms");
         for (call, parts) in calls {
-            out.push(call, parts).expect("a call");
+            out.push_counted(call, parts, counts).expect("a call");
         }
         let end = calls.last().map_or(0, |c| c.0.exit.0);
         let ending = Ending::Finalized;

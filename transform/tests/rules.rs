@@ -2,9 +2,9 @@
 mod made;
 
 use made::*;
-use phasecast_trace::{Call, Class, Flags, PartKind};
+use phasecast_trace::{Call, Class, Counts, Flags, PartKind, Rank, Trace};
 use phasecast_transform::machine::{Machine, Place, Stops};
-use phasecast_transform::transform::{Settings, TransformError};
+use phasecast_transform::transform::{Settings, TransformError, transform};
 
 const MS: u64 = 1_000_000;
 
@@ -212,13 +212,13 @@ fn threads_of_a_rank_go_their_own_ways() {
                 .expect("an end");
         }
         writer.finish().expect("a whole trace");
-        phasecast_trace::Trace::open(&path).expect("it opens")
+        Trace::open(&path).expect("it opens")
     };
     let same = machine(1e-6, 1e-6);
     let new = folder.path().join("new.trace");
     let outcome = phasecast_transform::transform::transform(&trace, &same, &same, &ratio(1.0), &new, &|_, _| {});
     assert_eq!(outcome.expect("no circle").counted.unmatched_receives, 0);
-    let new = read(&phasecast_trace::Trace::open(&new).expect("it opens"));
+    let new = read(&Trace::open(&new).expect("it opens"));
     assert_eq!(ms(&new[0]), [(1.0, 6.0), (2.0, 9.0)]);
     assert_eq!(new[0].iter().map(|c| c.0.thread).collect::<Vec<_>>(), [0, 1]);
 }
@@ -287,4 +287,28 @@ fn what_a_machine_file_lacks_is_told() {
     let mut negative = whole.clone();
     negative.links[0].send.0[0].seconds = -1.0;
     assert!(fails(&whole, &negative, &ratio(1.0)).contains("negative"));
+}
+
+/// Counts are of the machine where they were counted: what is foretold for another has none, and is otherwise the same.
+#[test]
+fn counts_are_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ranks = [vec![send(1, 100, 2 * MS, 4 * MS)], vec![recv(0, 100, 4 * MS, 6 * MS)]];
+    let counted =
+        write_with(&folder.path().join("counted"), &ranks, Some(Counts { instructions: 9, cycles: 8, misses: 7 }));
+    let of = |trace: &Trace| {
+        let (mut counts, mut calls) = (0, trace.calls(Rank(0)));
+        while let Some(item) = calls.next_call().expect("a whole trace") {
+            counts += u32::from(item.counts.is_some());
+        }
+        counts
+    };
+    assert_eq!(of(&counted), 1);
+    let out = folder.path().join("foretold");
+    let (base, target) = (machine(2e-3, 2e-3), machine(2e-3, 1e-3));
+    transform(&counted, &base, &target, &ratio(0.5), &out, &|_, _| {}).expect("a sound trace");
+    let foretold = Trace::open(&out).expect("it opens");
+    assert_eq!((of(&foretold), foretold.counters()), (0, None));
+    let (plain, _) = transformed(&ranks, &base, &target, &ratio(0.5)).expect("a sound trace");
+    assert_eq!(read(&foretold), plain);
 }

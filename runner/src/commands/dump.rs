@@ -2,19 +2,17 @@
 use crate::exit::Refusal;
 use anyhow::{Error, Result};
 use clap::{Args, ValueEnum};
-use phasecast_trace::export::{PartRow, PartText, Row, each_row};
-use phasecast_trace::{Part, Rank, Trace};
+use phasecast_trace::export::{PartRow, columns, each_row};
+use phasecast_trace::{Rank, Trace};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-
-/// The names of the columns of CSV.
-const COLUMNS: &str = "rank,thread,procedure,class,peer,tag,bytes,communicator,enter_ns,exit_ns,site,parts\n";
 
 /// Print a trace, one line a call
 ///
 /// Ranks follow one another, each rank's calls in the order of their exits. Times are nanoseconds from the start of
 /// the run. The parts of a call are the messages that it completed or started; in CSV they read
-/// kind:peer:tag:bytes:communicator, with spaces between. JSON is one object a line.
+/// kind:peer:tag:bytes:communicator, with spaces between. Where computation was counted, what was counted before the call
+/// comes last. JSON is one object a line.
 #[derive(Debug, Args)]
 pub struct DumpArgs {
     /// The trace (a folder)
@@ -53,11 +51,12 @@ pub fn run(args: &DumpArgs) -> Result<()> {
 }
 
 fn csv(trace: &Trace, ranks: &[Rank], out: &mut impl Write) -> Result<()> {
-    out.write_all(COLUMNS.as_bytes())?;
+    writeln!(out, "{}", columns(trace))?;
+    let counted = trace.counters().is_some();
     let mut lines = csv::WriterBuilder::new().has_headers(false).from_writer(out);
     for rank in ranks {
         each_row::<Error>(trace, *rank, |row| {
-            lines.serialize(with_parts(&row, PartText(row.parts))).map_err(|error| failure(error).into())
+            row.write_csv(counted, &mut lines).map_err(|error| failure(error).into())
         })?;
     }
     Ok(lines.flush()?)
@@ -75,14 +74,9 @@ fn json(trace: &Trace, ranks: &[Rank], out: &mut impl Write) -> Result<()> {
     for rank in ranks {
         each_row::<Error>(trace, *rank, |row| {
             let parts: Vec<PartRow> = row.parts.iter().map(PartRow::from).collect();
-            serde_json::to_writer(&mut *out, &with_parts(&row, parts)).map_err(io::Error::from)?;
+            serde_json::to_writer(&mut *out, &row.with_parts(parts)).map_err(io::Error::from)?;
             Ok(out.write_all(b"\n")?)
         })?;
     }
     Ok(())
-}
-
-fn with_parts<'a, P>(row: &Row<'a, &[Part]>, parts: P) -> Row<'a, P> {
-    let &Row { rank, thread, procedure, class, peer, tag, bytes, communicator, enter_ns, exit_ns, site, .. } = row;
-    Row { rank, thread, procedure, class, peer, tag, bytes, communicator, enter_ns, exit_ns, site, parts }
 }

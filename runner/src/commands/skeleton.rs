@@ -14,7 +14,7 @@ use phasecast_skeleton::logical::LogicalTrace;
 use phasecast_skeleton::program::Skeleton;
 use phasecast_skeleton::program::calibrate::{Mix, Rates, calibrate};
 use phasecast_skeleton::program::folder;
-use phasecast_skeleton::program::manifest::{Manifest, PartEntry, Run, VERSION, digest};
+use phasecast_skeleton::program::manifest::{Basis, Manifest, PartEntry, Run, VERSION, digest};
 use phasecast_skeleton::program::source::{Source, ranges};
 use phasecast_skeleton::steps::{Settings, logical_trace};
 use phasecast_skeleton::topology::{Matrix, Recognition, directions, recognise};
@@ -112,7 +112,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let left_out = left_out(&trace, &skeleton, &host, &here);
     let processes = (logical.ranks as usize).min(here.cores as usize);
     let mix = Mix { memory: args.mix, working_set: args.working_set };
-    let rates = calibrate(&compiler, mix, processes, scratch.path())?;
+    let rates = calibrate(&compiler, mix, logical.counted.is_some(), processes, scratch.path())?;
     let program = std::iter::once(&logical.program).chain(&logical.args).cloned().collect::<Vec<_>>().join(" ");
     let source = skeleton.source(&program, logical.topology.as_deref(), &rates);
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
@@ -133,6 +133,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
             "topology": recognition,
             "nests": manifest.nests,
             "ratio": manifest.ratio,
+            "computation": manifest.computation,
             "ratio_here": ratio_here(&manifest),
             "classes": logical.classes.iter().map(|class| ranges(&class.ranks)).collect::<Vec<_>>(),
             "calls": skeleton.repaired.calls,
@@ -205,6 +206,7 @@ fn manifest(
         ratio: skeleton.scaling.ratio(),
         ratio_most: skeleton.scaling.most(),
         rates,
+        computation: Basis::of(logical.counted.as_ref()),
         source: folder::SOURCE.into(),
         sha256: digest(source.text.as_bytes()),
         parts: parts.collect(),
@@ -282,6 +284,7 @@ fn words(
             ),
         );
     }
+    line("computation", clean(&manifest.computation.words()));
     line("replay", format!("{} calls, every send waiting for its receive: it ends", count(skeleton.repaired.calls)));
     line("written", format!("{}", folder.display()));
     for text in &manifest.left_out {

@@ -4,7 +4,7 @@ use crate::progress;
 use anyhow::Result;
 use clap::Args;
 use phasecast_trace::Trace;
-use phasecast_trace::summary::Summary;
+use phasecast_trace::summary::{Computed, Summary};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -57,6 +57,9 @@ pub fn print(summary: &Summary, calls: bool) -> String {
     if let Some(share) = summary.tracer_share {
         line("tracer's share", &format!("{:.3} % of the run time", share * 100.0));
     }
+    if let Some(computed) = &summary.computed {
+        computed_lines(computed, &mut line);
+    }
     for cut in &summary.truncated_ranks {
         let at = format!("after {} calls, at {}: {}", count(cut.calls), seconds(cut.at_s), clean(&cut.reason));
         line(&format!("rank {} is cut", cut.rank), &at);
@@ -65,6 +68,20 @@ pub fn print(summary: &Summary, calls: bool) -> String {
         let _ = writeln!(text, "\n{}", call_table(summary));
     }
     text
+}
+
+/// What was counted of computation.
+fn computed_lines(computed: &Computed, line: &mut impl FnMut(&str, &str)) {
+    let share = percent(computed.counted_s / computed.computing_s.max(f64::MIN_POSITIVE));
+    line("counted", &format!("{} in {share} of the time between calls", clean(&computed.counters.names())));
+    let (instructions, cycles, misses) = (computed.counts.instructions, computed.counts.cycles, computed.counts.misses);
+    match (computed.instructions_per_cycle, computed.memory_bytes_per_s) {
+        (Some(rate), Some(memory)) => {
+            line("instructions", &format!("{}, {rate:.2} a cycle", count(instructions)));
+            line("from memory", &format!("{} a second of computation", bytes(memory as u64)));
+        }
+        _ => line("sums", &[instructions, cycles, misses].map(count).join(", ")),
+    }
 }
 
 fn call_table(summary: &Summary) -> comfy_table::Table {

@@ -47,7 +47,7 @@ struct List {
 }
 
 impl List {
-    fn add(&mut self, CallRef { call, parts }: CallRef<'_>, does: Option<Does>) {
+    fn add(&mut self, CallRef { call, parts, .. }: CallRef<'_>, does: Option<Does>) {
         let Call { class, peer, comm, tag, flags, .. } = *call;
         let wild = flags.has(Flags::WILDCARD) && !flags.has(Flags::PERSISTENT);
         match class {
@@ -108,7 +108,7 @@ mod tests {
 
     fn taken(calls: &[(Call, &[Part], &str)]) -> Vec<Taken> {
         let mut list = List::default();
-        calls.iter().for_each(|(call, parts, name)| list.add(CallRef { call, parts }, does(name)));
+        calls.iter().for_each(|(call, parts, name)| list.add(CallRef { call, parts, counts: None }, does(name)));
         list.taken
     }
 

@@ -19,7 +19,8 @@ static double median(double *all)
     return all[TIMES / 2];
 }
 
-/* Rounds and lines in a microsecond, and what a block takes beyond what it should, from blocks of 3 us one by one. */
+/* Rounds and lines in a microsecond, and what a block takes beyond what it should, from blocks of 3 us one by one; then
+ * lines from memory, and the instructions of a round and of either line, if they are asked for. */
 int main(void)
 {
     double a[TIMES], t[TIMES], over[TIMES];
@@ -44,5 +45,16 @@ int main(void)
         over[i] = (now() - before) / 300 - 3.0;
     }
     printf("%.6f %.6f %.6f\n", rounds_per_us, lines_per_us, median(over));
+#ifdef FAR_SET
+    make_far_set();
+    for (int i = 0; i < TIMES; i++) {
+        double before = now();
+        far_lines(100000);
+        t[i] = 100000 / (now() - before);
+    }
+    printf("%.6f\n", median(t));
+    printf("%.6f %.6f %.6f\n", instructions_each(arithmetic, 300000), instructions_each(traffic, 300000),
+           instructions_each(far_lines, 300000));
+#endif
     return terms[0] > 2.0;
 }

@@ -2,7 +2,7 @@
 use super::Skeleton;
 use super::calibrate::FLAGS;
 use super::error::ProgramError;
-use super::manifest::{FILE, Manifest};
+use super::manifest::{Basis, FILE, Manifest};
 use super::source::harmless;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -105,12 +105,32 @@ fn readme(manifest: &Manifest, skeleton: &Skeleton) -> String {
     let rates = &manifest.rates;
     let _ = write!(
         out,
-        "\n## Computation\n\nBlocks of computation are work, not waiting: {:.0} % of their time on the base reads and writes a working set of {} KiB, the\nrest is arithmetic. On the base {:.1} cache lines and {:.1} rounds of arithmetic take a microsecond.\nThe mix is a default unless it was given (`--mix`, `--working-set`): the trace does not hold it.\n\n## Left out\n\n",
+        "\n## Computation\n\nBlocks of computation are work, not waiting: {:.0} % of their time on the base reads and writes a working set of {} KiB, the\nrest is arithmetic. On the base {:.1} cache lines and {:.1} rounds of arithmetic take a microsecond.\n",
         100.0 * rates.mix.memory,
         rates.mix.working_set / 1024,
         rates.lines_per_us,
         rates.rounds_per_us
     );
+    match (&manifest.computation, &rates.far) {
+        (Basis::Counters { .. }, Some(far)) => {
+            let each = &far.instructions;
+            let _ = write!(
+                out,
+                "That holds for blocks that were not counted. The others are made by {}: they read as many cache lines of a\nworking set of {} MiB, which no cache holds, as came from memory ({:.1} take a microsecond on the base), and the rest of their\ntime is of the other two kinds, in the share that has their instructions: {:.1} in a round, {:.1} in a line, {:.1} in a line from\nmemory, {}.",
+                harmless(&manifest.computation.words()),
+                far.working_set >> 20,
+                far.lines_per_us,
+                each.round,
+                each.line,
+                each.far_line,
+                if each.counted { "counted on the base" } else { "as compilers make them" },
+            );
+        }
+        _ => out.push_str(
+            "The mix is a default unless it was given (`--mix`, `--working-set`): the trace does not hold it.",
+        ),
+    }
+    out.push_str("\n\n## Left out\n\n");
     if manifest.left_out.is_empty() {
         out.push_str("No call of the logical trace is left out.\n");
     }

@@ -35,16 +35,22 @@ static void traffic(long lines)
 /* What may be written of data to send, and what was and has yet to be taken off, in microseconds. */
 static double may_write_us, written_us;
 
-static void compute(double us)
+/* What is left to do of a block. */
+static double left_of(double us)
 {
     us -= BLOCK_US;
     if (us <= 0.0)
-        return;
+        return 0.0;
     if (us > may_write_us)
         may_write_us = us;
     double taken_off = us < written_us ? us : written_us;
     written_us -= taken_off;
-    us -= taken_off;
+    return us - taken_off;
+}
+
+static void compute(double us)
+{
+    us = left_of(us);
     traffic((long)(us * MIX * LINES_PER_US + 0.5));
     arithmetic((long)(us * (1.0 - MIX) * ROUNDS_PER_US + 0.5));
 }

@@ -1,5 +1,5 @@
 //! Made logical traces, for tests: any shape that one may have, with calls that have a partner and calls that have none.
-use crate::logical::{ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step};
+use crate::logical::{ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step, Work};
 use crate::nest::Node;
 
 /// Numbers without order (xorshift).
@@ -35,7 +35,7 @@ pub fn logical(seed: u64, most: u32) -> LogicalTrace {
         of_class[class].push(rank);
     }
     let mut maker =
-        Maker { numbers, directions: directions.len() as u16, groups: groups.len() as u16, open: Vec::new() };
+        Maker { numbers, directions: directions.len() as u16, groups: groups.len() as u16, open: Vec::new(), made: 0 };
     let shared = maker.body(0);
     let differs = maker.numbers.chance(40);
     let classes = of_class
@@ -55,6 +55,7 @@ pub fn logical(seed: u64, most: u32) -> LogicalTrace {
         groups,
         classes,
         left_out: Vec::new(),
+        counted: None,
     }
 }
 
@@ -96,6 +97,8 @@ struct Maker {
     groups: u16,
     /// Slots with a request.
     open: Vec<u16>,
+    /// Computations that were made: each third has counts.
+    made: u32,
 }
 
 impl Maker {
@@ -116,6 +119,7 @@ impl Maker {
     }
 
     fn compute(&mut self) -> Computation {
+        self.made += 1;
         let mean = self.numbers.below(30_000) as f64;
         let spreads = self.numbers.chance(30);
         Computation {
@@ -127,6 +131,7 @@ impl Maker {
             } else {
                 Vec::new()
             },
+            work: self.made.is_multiple_of(3).then_some(Work { instructions_per_us: mean, lines_per_us: mean / 1e3 }),
         }
     }
 

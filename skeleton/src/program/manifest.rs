@@ -1,7 +1,9 @@
 //! `skeleton.json`: what a skeleton stands for, in the folder with its source.
 use super::calibrate::Rates;
 use super::error::ProgramError;
+use crate::logical::Counted;
 use phasecast_prediction::Machine;
+use phasecast_trace::Counters;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::Path;
@@ -38,8 +40,11 @@ pub struct Manifest {
     pub ratio: f64,
     /// The greatest ratio with whole iterations of the main loop.
     pub ratio_most: f64,
-    /// What computation is made of.
+    /// How fast the base does what computation is made of.
     pub rates: Rates,
+    /// By what it was decided how much of each.
+    #[serde(default)]
+    pub computation: Basis,
     /// The file of the source, and its SHA-256 in hexadecimal digits.
     pub source: String,
     /// The SHA-256 of the source.
@@ -50,6 +55,40 @@ pub struct Manifest {
     pub left_out: Vec<String>,
     /// Runs of the skeleton on the base.
     pub runs: Vec<Run>,
+}
+
+/// By what it was decided what computation is made of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The mix alone.
+    #[default]
+    Mix,
+    /// What was counted where the trace was recorded; the mix for what was not counted.
+    Counters {
+        /// By which counters.
+        counters: Counters,
+        /// Share of the computing time that was counted, 0 to 1.
+        share: f64,
+    },
+}
+
+impl Basis {
+    /// That of a logical trace.
+    pub fn of(counted: Option<&Counted>) -> Basis {
+        let Some(Counted { counters, share }) = counted else { return Basis::Mix };
+        Basis::Counters { counters: counters.clone(), share: *share }
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        match self {
+            Basis::Mix => "a mix of arithmetic and memory traffic: the trace has no counts".into(),
+            Basis::Counters { counters, share } => {
+                format!("what was counted ({}) in {:.1} % of the computing time", counters.names(), 100.0 * share)
+            }
+        }
+    }
 }
 
 /// A part of a skeleton.

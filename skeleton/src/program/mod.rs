@@ -15,6 +15,7 @@ pub mod plan;
 pub mod repair;
 pub mod replay;
 pub mod scale;
+pub mod shares;
 pub mod source;
 
 use crate::logical::LogicalTrace;

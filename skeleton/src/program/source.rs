@@ -14,6 +14,8 @@ const RUNTIME: [&str; 3] =
     [include_str!("runtime/messages.c"), include_str!("runtime/collectives.c"), include_str!("runtime/time.c")];
 /// The computation of skeletons: the calibration is compiled from the same text.
 pub const KERNEL: &str = include_str!("kernel.c");
+/// That of computation that was counted.
+pub const FAR: &str = include_str!("far.c");
 
 /// Computation that spreads by less than this share of its mean is written as its mean.
 const EVEN: f64 = 0.02;
@@ -54,6 +56,7 @@ pub struct Head<'a> {
 
 struct Writer<'a> {
     plan: &'a Plan,
+    rates: &'a Rates,
     times: Vec<u64>,
     /// What a receive must have room for: the longest message that it was matched with.
     room: FxHashMap<StepId, u64>,
@@ -81,6 +84,7 @@ pub fn write(plan: &Plan, outcome: &Outcome, head: &Head<'_>, rates: &Rates) -> 
     let slots = usize::from(plan.slots.max(1));
     let mut writer = Writer {
         plan,
+        rates,
         times: plan.executions(),
         room,
         used: BTreeSet::new(),
@@ -106,7 +110,7 @@ pub fn write(plan: &Plan, outcome: &Outcome, head: &Head<'_>, rates: &Rates) -> 
         writer.class(class);
         bodies.push_str(&std::mem::take(&mut writer.out));
     }
-    let text = writer.whole(&bodies, head, rates);
+    let text = writer.whole(&bodies, head);
     Source { text, parts: writer.parts }
 }
 
@@ -125,7 +129,7 @@ fn own_cost(plan: &Plan, blocks: &[Block], times: f64) -> f64 {
 
 /// C identifiers, all different, none of which means anything else.
 fn names<'a>(wanted: impl Iterator<Item = &'a str>, kind: &str) -> Vec<String> {
-    const TAKEN: [&str; 15] = [
+    const TAKEN: [&str; 17] = [
         "NONE",
         "NOBODY",
         "ONESELF",
@@ -138,6 +142,8 @@ fn names<'a>(wanted: impl Iterator<Item = &'a str>, kind: &str) -> Vec<String> {
         "BLOCK_US",
         "LINES_PER_US",
         "ROUNDS_PER_US",
+        "FAR_SET",
+        "FAR_LINES_PER_US",
         "NULL",
         "EOF",
         "BUFSIZ",

@@ -1,6 +1,6 @@
 //! What a walk over the calls of a rank finds: acts of communication, and what a logical trace does not hold.
 use crate::logical::Mode;
-use phasecast_trace::ProcId;
+use phasecast_trace::{Counts, ProcId};
 use std::collections::HashSet;
 
 /// A message as one of its ends sees it.
@@ -44,12 +44,44 @@ pub enum Act {
     End,
 }
 
+/// Computation before an act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Computed {
+    /// Its time in nanoseconds.
+    pub ns: u64,
+    /// The time of that part of it that was counted.
+    pub counted_ns: u64,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+impl Computed {
+    /// Takes in more of it, counted or not.
+    pub fn add(&mut self, ns: u64, counts: Option<Counts>) {
+        self.ns += ns;
+        if let Some(counts) = counts {
+            self.counted_ns += ns;
+            self.counts = self.counts.plus(counts);
+        }
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Computed) -> Computed {
+        Computed {
+            ns: self.ns + other.ns,
+            counted_ns: self.counted_ns + other.counted_ns,
+            counts: self.counts.plus(other.counts),
+        }
+    }
+}
+
 /// What takes in the acts of a rank.
 pub trait Sink {
     /// What a step is known by until it is known what its act was.
     type Token: Copy;
-    /// The next step: computation, then a call, both in nanoseconds.
-    fn step(&mut self, compute: u64, call: u64) -> Self::Token;
+    /// The next step: computation, then a call in nanoseconds.
+    fn step(&mut self, compute: Computed, call: u64) -> Self::Token;
     /// What the step was. Each step is settled or dropped once.
     fn settle(&mut self, token: Self::Token, act: Act);
     /// The step was nothing after all.

@@ -1,6 +1,6 @@
 //! The second pass: the acts of each rank as symbols. Ranks with the same sequence are one class, which is folded into
 //! loops once; only sequences that nobody had before are kept, and only until they are folded.
-use super::acts::{Act, Message, Sink};
+use super::acts::{Act, Computed, Message, Sink};
 use super::survey::Survey;
 use super::walk::walk;
 use crate::compress::Method;
@@ -101,7 +101,7 @@ impl Symbols<'_> {
 impl Sink for Symbols<'_> {
     type Token = usize;
 
-    fn step(&mut self, _: u64, _: u64) -> usize {
+    fn step(&mut self, _: Computed, _: u64) -> usize {
         self.sequence.push(NOTHING);
         self.sequence.len() - 1
     }

@@ -1,11 +1,11 @@
 //! The third pass: the times and sizes of all ranks of a class, each at its place in the nest.
-use super::acts::{Act, Sink};
+use super::acts::{Act, Computed, Sink};
 use super::classes::Classes;
 use super::spread::Spread;
 use super::survey::Survey;
 use super::walk::walk;
 use crate::error::SkeletonError;
-use crate::logical::{ClassTrace, Operation, Step};
+use crate::logical::{ClassTrace, Computation, Counted, Operation, Step, Work};
 use crate::nest::Node;
 use phasecast_analyzer::parallel::{self, Stage};
 use phasecast_trace::{Rank, Trace};
@@ -19,6 +19,7 @@ const MOST_SIZES: usize = 1 << 10;
 #[derive(Clone, Debug, Default)]
 struct Place {
     compute: Spread,
+    counted: Sum,
     calls: u64,
     call_ns: u128,
     /// Sizes sent (or contributed) and received, where they vary.
@@ -28,6 +29,7 @@ struct Place {
 impl Place {
     fn merge(&mut self, other: &Place) {
         self.compute.merge(&other.compute);
+        self.counted.merge(&other.counted);
         self.calls += other.calls;
         self.call_ns += other.call_ns;
         for (mine, theirs) in self.sizes.iter_mut().zip(&other.sizes) {
@@ -47,6 +49,41 @@ impl Place {
                 before >= half
             })
             .map(|(bytes, _)| *bytes)
+    }
+}
+
+/// What was counted at a place. Whole numbers, so that the order in which ranks are added never shows.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    ns: u128,
+    counted_ns: u128,
+    instructions: u128,
+    misses: u128,
+}
+
+impl Sum {
+    fn add(&mut self, compute: Computed) {
+        self.ns += u128::from(compute.ns);
+        self.counted_ns += u128::from(compute.counted_ns);
+        self.instructions += u128::from(compute.counts.instructions);
+        self.misses += u128::from(compute.counts.misses);
+    }
+
+    fn merge(&mut self, other: &Sum) {
+        self.ns += other.ns;
+        self.counted_ns += other.counted_ns;
+        self.instructions += other.instructions;
+        self.misses += other.misses;
+    }
+
+    fn work(&self) -> Option<Work> {
+        let us = self.counted_ns as f64 * 1e-3;
+        (us > 0.0)
+            .then(|| Work { instructions_per_us: self.instructions as f64 / us, lines_per_us: self.misses as f64 / us })
+    }
+
+    fn share(&self) -> f64 {
+        if self.ns == 0 { 0.0 } else { self.counted_ns as f64 / self.ns as f64 }
     }
 }
 
@@ -100,25 +137,26 @@ struct Tally<'a> {
     places: Vec<Place>,
     dropped: std::iter::Peekable<std::slice::Iter<'a, u64>>,
     at: u64,
-    /// Time of steps that were nothing.
-    carried: (u64, u64),
+    /// Computation and call of steps that were nothing.
+    carried: (Computed, u64),
 }
 
 impl Sink for Tally<'_> {
     type Token = Option<u32>;
 
-    fn step(&mut self, compute: u64, call: u64) -> Option<u32> {
-        let (compute, call) = (compute + self.carried.0, call + self.carried.1);
+    fn step(&mut self, compute: Computed, call: u64) -> Option<u32> {
+        let (compute, call) = (compute.plus(self.carried.0), call + self.carried.1);
         let nothing = self.dropped.next_if(|at| **at == self.at).is_some();
         self.at += 1;
         if nothing {
             self.carried = (compute, call);
             return None;
         }
-        self.carried = (0, 0);
+        self.carried = (Computed::default(), 0);
         let at = self.cursor.next()?;
         let place = self.places.get_mut(at as usize)?;
-        place.compute.add(compute);
+        place.compute.add(compute.ns);
+        place.counted.add(compute);
         place.calls += 1;
         place.call_ns += u128::from(call);
         Some(at)
@@ -155,7 +193,7 @@ pub fn measure(
     classes: &Classes,
     threads: usize,
     stage: &Stage<'_>,
-) -> Result<Vec<ClassTrace>, SkeletonError> {
+) -> Result<(Vec<ClassTrace>, Option<Counted>), SkeletonError> {
     let mut class_of = vec![0; trace.size() as usize];
     let mut nests = Vec::new();
     for (number, class) in classes.all.iter().enumerate() {
@@ -174,7 +212,7 @@ pub fn measure(
             places: vec![Place::default(); symbols.len()],
             dropped: classes.dropped[rank].iter().peekable(),
             at: 0,
-            carried: (0, 0),
+            carried: (Computed::default(), 0),
         };
         let walked = walk(trace, Rank(rank as u32), &survey.roles, &survey.wary[rank], &mut tally, done);
         let mut total = totals[class_of[rank]].lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,15 +220,17 @@ pub fn measure(
         Ok(walked.map(|_| ()))
     })?;
     told.into_iter().collect::<Result<(), SkeletonError>>()?;
-    let mut measured = Vec::new();
+    let (mut measured, mut all) = (Vec::new(), Sum::default());
     for ((class, (nest, symbols)), places) in classes.all.iter().zip(&nests).zip(totals) {
         let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
+        places.iter().for_each(|place| all.merge(&place.counted));
         let told = symbols.iter().zip(&places);
         let steps: Vec<Step> =
             told.map(|(symbol, place)| step(class.operations[*symbol as usize].clone(), place)).collect();
         measured.push(ClassTrace { ranks: class.ranks.clone(), body: filled(nest, &steps) });
     }
-    Ok(measured)
+    let counters = trace.counters().filter(|_| all.counted_ns > 0).cloned();
+    Ok((measured, counters.map(|counters| Counted { counters, share: all.share() })))
 }
 
 fn step(mut call: Operation, place: &Place) -> Step {
@@ -206,7 +246,8 @@ fn step(mut call: Operation, place: &Place) -> Step {
         Operation::Wait { .. } | Operation::Nothing => {}
     }
     let call_ns = if place.calls == 0 { 0.0 } else { place.call_ns as f64 / place.calls as f64 };
-    Step { compute: place.compute.computation(), call, call_ns }
+    let compute = Computation { work: place.counted.work(), ..place.compute.computation() };
+    Step { compute, call, call_ns }
 }
 
 fn filled(nodes: &[Node<u32>], steps: &[Step]) -> Vec<Node<Step>> {

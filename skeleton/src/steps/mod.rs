@@ -57,7 +57,7 @@ pub fn logical_trace(
     let [first, second, third] = [0, 1, 2].map(|pass| Stage::new(progress, pass * items, 3 * items));
     let survey = survey::survey(trace, settings.threads, &first)?;
     let classes = classes::classes(trace, &survey, directions, settings.method, settings.threads, &second)?;
-    let measured = measure::measure(trace, &survey, &classes, settings.threads, &third)?;
+    let (measured, counted) = measure::measure(trace, &survey, &classes, settings.threads, &third)?;
     let header = trace.header(Rank(0));
     let mut left_out = survey.left_out;
     if classes.undirected > 0 {
@@ -80,5 +80,6 @@ pub fn logical_trace(
         groups: survey.groups.all,
         classes: measured,
         left_out,
+        counted,
     })
 }

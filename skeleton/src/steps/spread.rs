@@ -77,7 +77,7 @@ impl Spread {
         let deviation_ns = (self.squares as f64 / n - mean_ns * mean_ns).max(0.0).sqrt();
         let spreads = self.count >= FEWEST && deviation_ns > EQUAL * mean_ns;
         let quantiles_ns = if spreads { (0..=STEPS).map(|step| self.quantile(step)).collect() } else { Vec::new() };
-        Computation { count: self.count, mean_ns, deviation_ns, quantiles_ns }
+        Computation { count: self.count, mean_ns, deviation_ns, quantiles_ns, work: None }
     }
 
     /// The quantile at `step` / [`STEPS`], between the bounds of its bucket.

@@ -1,6 +1,6 @@
 //! The first pass over a trace: sizes, tags and communicators of all ranks, and from where completions are called that
 //! are not about sends.
-use super::acts::{Act, Message, Met, Sink, Sites};
+use super::acts::{Act, Computed, Message, Met, Sink, Sites};
 use super::groups::{Groups, Part};
 use super::roles::Roles;
 use super::sizes::{Seen, Sizes};
@@ -73,7 +73,7 @@ impl Notes<'_> {
 impl Sink for Notes<'_> {
     type Token = ();
 
-    fn step(&mut self, _: u64, _: u64) {}
+    fn step(&mut self, _: Computed, _: u64) {}
 
     fn settle(&mut self, (): (), act: Act) {
         match act {

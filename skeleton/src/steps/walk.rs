@@ -8,13 +8,13 @@
 //!   to iteration: where several come in a row, they are put in [`order`].
 mod order;
 
-use super::acts::{Act, Message, Met, Sink, Sites};
+use super::acts::{Act, Computed, Message, Met, Sink, Sites};
 use super::requests::{Posted, Requests};
 use super::roles::{Completes, Role, Roles};
 use crate::error::SkeletonError;
 use crate::logical::Mode;
 use phasecast_trace::model::{PEER_ANY, PEER_PROC_NULL, TAG_ANY};
-use phasecast_trace::{Call, Class, Flags, Part, PartKind, ProcId, Rank, Trace};
+use phasecast_trace::{Call, Class, Counts, Flags, Part, PartKind, ProcId, Rank, Trace};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,10 +31,12 @@ pub struct Walk<'a, S: Sink> {
     /// Procedures of persistent requests by peer, tag, communicator and bytes.
     persistent: HashMap<(i32, i32, u32, u64), ProcId>,
     exit: Option<u64>,
-    compute: u64,
+    /// The thread of the call before: what was counted on another is not of the time between the two.
+    thread: u16,
+    compute: Computed,
     wait: u64,
     polling: Option<(u16, u64, Completes, bool)>,
-    row: Vec<(Act, u64, u64)>,
+    row: Vec<(Act, Computed, u64)>,
     guess: Option<(u16, u64)>,
     doubted: Sites,
     ended: bool,
@@ -61,7 +63,8 @@ pub fn walk<S: Sink>(
         requests: Requests::default(),
         persistent: HashMap::new(),
         exit: None,
-        compute: 0,
+        thread: 0,
+        compute: Computed::default(),
         wait: 0,
         polling: None,
         row: Vec::new(),
@@ -75,7 +78,7 @@ pub fn walk<S: Sink>(
         what: format!("rank {rank} has more than 65536 requests at a time, which a skeleton cannot hold"),
     };
     let mut calls = trace.calls(rank);
-    let mut held: Option<(Call, Vec<Part>)> = None;
+    let mut held: Option<(Call, Vec<Part>, Option<Counts>)> = None;
     let mut seen = 0u64;
     while let Some(item) = calls.next_call()? {
         seen += 1;
@@ -83,18 +86,18 @@ pub fn walk<S: Sink>(
             done.fetch_add(1 << 16, Ordering::Relaxed);
         }
         match &mut held {
-            Some((_, parts)) if item.call.flags.has(Flags::CONTINUED) => parts.extend_from_slice(item.parts),
-            Some((call, parts)) => {
-                walk.call(call, parts).ok_or_else(many)?;
-                *call = *item.call;
+            Some((_, parts, _)) if item.call.flags.has(Flags::CONTINUED) => parts.extend_from_slice(item.parts),
+            Some((call, parts, counts)) => {
+                walk.call(call, parts, *counts).ok_or_else(many)?;
+                (*call, *counts) = (*item.call, item.counts);
                 parts.clear();
                 parts.extend_from_slice(item.parts);
             }
-            None => held = Some((*item.call, item.parts.to_vec())),
+            None => held = Some((*item.call, item.parts.to_vec(), item.counts)),
         }
     }
-    if let Some((call, parts)) = held {
-        walk.call(&call, &parts).ok_or_else(many)?;
+    if let Some((call, parts, counts)) = held {
+        walk.call(&call, &parts, counts).ok_or_else(many)?;
     }
     done.fetch_add(seen & 0xffff, Ordering::Relaxed);
     walk.end(trace.span(rank).1.0);
@@ -103,7 +106,7 @@ pub fn walk<S: Sink>(
 
 impl<S: Sink> Walk<'_, S> {
     /// Takes in a call; none if there are too many requests.
-    fn call(&mut self, call: &Call, parts: &[Part]) -> Option<()> {
+    fn call(&mut self, call: &Call, parts: &[Part], counts: Option<Counts>) -> Option<()> {
         if self.ended {
             return Some(());
         }
@@ -111,13 +114,16 @@ impl<S: Sink> Walk<'_, S> {
         let role = roles.of(call.proc);
         if self.exit.is_none() || role.init {
             self.met.span.0 = if role.init { call.exit.0 } else { call.enter.0 };
-            (self.compute, self.wait) = (0, 0);
+            (self.compute, self.wait) = (Computed::default(), 0);
             self.exit = Some(self.met.span.0);
+            self.thread = call.thread;
             if role.init {
                 return Some(());
             }
         }
         self.met.threads = self.met.threads.max(call.thread);
+        let last = std::mem::replace(&mut self.thread, call.thread);
+        let counts = counts.filter(|_| last == call.thread);
         let before = self.exit.unwrap_or(call.enter.0);
         let (gap, took) = (call.enter.0.saturating_sub(before), call.exit.0.saturating_sub(call.enter.0.max(before)));
         self.exit = Some(before.max(call.exit.0));
@@ -126,7 +132,7 @@ impl<S: Sink> Walk<'_, S> {
         if self.polling.is_some() && gap <= POLL_GAP_NS {
             self.wait += gap;
         } else {
-            self.compute += gap;
+            self.compute.add(gap, counts);
         }
         if looks {
             self.wait += took;
@@ -216,7 +222,7 @@ impl<S: Sink> Walk<'_, S> {
                 let io = call.class == Class::Io;
                 *(if io { &mut self.met.files } else { &mut self.met.one_sided }) += 1;
                 if io {
-                    self.compute += took;
+                    self.compute.add(took, None);
                 }
                 let took = if io { 0 } else { took };
                 match call.flags.has(Flags::COLLECTIVE) && !nonblocking {
@@ -365,7 +371,7 @@ impl<S: Sink> Walk<'_, S> {
         }
         let exit = self.exit.unwrap_or(at);
         self.met.span = if self.exit.is_some() { (self.met.span.0, at.max(exit)) } else { (0, 0) };
-        self.compute += at.saturating_sub(exit);
+        self.compute.add(at.saturating_sub(exit), None);
         let mut slots = Vec::new();
         self.requests.complete_all(&mut slots);
         let left = (std::mem::take(&mut self.compute), std::mem::take(&mut self.wait));

@@ -7,7 +7,8 @@ use phasecast_skeleton::steps::{Settings, logical_trace};
 use phasecast_skeleton::{SkeletonError, topology};
 use phasecast_trace::model::{CommDef, Ending, PEER_ANY, PEER_NONE, TAG_ANY, TAG_NONE, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
-use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
+use phasecast_trace::{Call, Class, CommId, Counters, Counts, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub const NAMES: [&str; 22] = [
@@ -47,11 +48,13 @@ pub struct Calls {
     /// How long each call takes.
     pub each: u64,
     site: u64,
+    /// What was counted before calls, by their places in the list.
+    counts: BTreeMap<usize, Counts>,
 }
 
 impl Calls {
     pub fn new() -> Calls {
-        let mut calls = Calls { list: Vec::new(), now: 1000, each: 100, site: 0 };
+        let mut calls = Calls { list: Vec::new(), now: 1000, each: 100, site: 0, counts: BTreeMap::new() };
         calls.push("MPI_Init", Class::Setup, |_| {}, vec![]);
         calls
     }
@@ -82,6 +85,12 @@ impl Calls {
 
     pub fn work(&mut self, ns: u64) -> &mut Calls {
         self.now += ns;
+        self
+    }
+
+    /// What comes next has this counted before it.
+    pub fn counted(&mut self, instructions: u64, misses: u64) -> &mut Calls {
+        self.counts.insert(self.list.len(), Counts { instructions, cycles: instructions, misses });
         self
     }
 
@@ -159,7 +168,10 @@ fn write(path: &Path, comms: &[Vec<u32>], ranks: Vec<Calls>, ending: Ending) -> 
     let writer = TraceWriter::create(path).unwrap();
     for (rank, mut calls) in ranks.into_iter().enumerate() {
         calls.push("MPI_Finalize", Class::Setup, |_| {}, vec![]);
-        let mut out = writer.rank(&made_header(Rank(rank as u32), size, "made", &NAMES)).unwrap();
+        let header = made_header(Rank(rank as u32), size, "made", &NAMES);
+        let counted = !calls.counts.is_empty();
+        let mut out =
+            if counted { writer.counted_rank(&header, &Counters::hardware()) } else { writer.rank(&header) }.unwrap();
         let mut defs = vec![CommDef { local: 0, members: (0..size).collect(), remote: vec![] }];
         defs.extend(
             comms
@@ -169,8 +181,8 @@ fn write(path: &Path, comms: &[Vec<u32>], ranks: Vec<Calls>, ending: Ending) -> 
                 .map(|(at, members)| CommDef { local: at as u32 + 1, members: members.clone(), remote: vec![] }),
         );
         out.comms(&defs).unwrap();
-        for (call, parts) in &calls.list {
-            out.push(call, parts).unwrap();
+        for (at, (call, parts)) in calls.list.iter().enumerate() {
+            out.push_counted(call, parts, calls.counts.get(&at).copied()).unwrap();
         }
         let end_units = calls.now;
         out.finish(Trailer { ending: ending.clone(), calls: 0, end_units, own_ns: 0, modules: vec![] }).unwrap();

@@ -7,7 +7,7 @@ mod perfetto;
 mod row;
 
 pub use atomic::AtomicFile;
-pub use row::{PartRow, PartText, Peer, Row, Tag, each_row};
+pub use row::{PartRow, PartText, Peer, Row, Tag, columns, each_row};
 
 use crate::error::TraceError;
 use crate::reader::Trace;

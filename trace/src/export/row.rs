@@ -1,4 +1,5 @@
 //! One call as one line: the columns of `phasecast dump` and of the CSV export.
+use crate::counts::Counts;
 use crate::error::TraceError;
 use crate::model::{Call, Class, Flags, PEER_ANY, PEER_NONE, PEER_PROC_NULL, Part, PartKind, TAG_ANY, TAG_NONE};
 use crate::reader::Trace;
@@ -34,6 +35,38 @@ pub struct Row<'a, P> {
     pub site: Option<&'a str>,
     /// What it completed or started.
     pub parts: P,
+    /// What was counted of the computation before it: three more columns of CSV, in a trace with counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+}
+
+/// The names of the columns of CSV.
+const COLUMNS: &str = "rank,thread,procedure,class,peer,tag,bytes,communicator,enter_ns,exit_ns,site,parts";
+/// Those that a trace with counts has beside them.
+const COUNT_COLUMNS: &str = ",instructions,cycles,misses";
+
+/// The columns of a trace.
+pub fn columns(trace: &Trace) -> String {
+    let more = if trace.counters().is_some() { COUNT_COLUMNS } else { "" };
+    format!("{COLUMNS}{more}")
+}
+
+impl<'a> Row<'a, &[Part]> {
+    /// As fields of a line of CSV; with those of counts, empty if there are none, in a trace that has some.
+    ///
+    /// # Errors
+    /// If the line cannot be written.
+    pub fn write_csv<W: std::io::Write>(&self, counted: bool, lines: &mut csv::Writer<W>) -> Result<(), csv::Error> {
+        let row = self.with_parts(PartText(self.parts));
+        if counted && row.counts.is_none() { lines.serialize((row, [(); 3])) } else { lines.serialize(row) }
+    }
+
+    /// The same with its parts in another form.
+    pub fn with_parts<P>(&self, parts: P) -> Row<'a, P> {
+        let &Row { rank, thread, procedure, class, peer, tag, bytes, communicator, .. } = self;
+        let &Row { enter_ns, exit_ns, site, counts, .. } = self;
+        Row { rank, thread, procedure, class, peer, tag, bytes, communicator, enter_ns, exit_ns, site, parts, counts }
+    }
 }
 
 /// A peer as it is shown: a rank, `any`, `null` (`MPI_PROC_NULL`), or nothing.
@@ -146,7 +179,7 @@ pub fn each_row<E: From<TraceError>>(
     mut each: impl FnMut(Row<'_, &[Part]>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut sites: HashMap<u64, String> = HashMap::new();
-    let mut hand_on = |call: &Call, parts: &[Part]| {
+    let mut hand_on = |call: &Call, parts: &[Part], counts: Option<Counts>| {
         let site = (call.site != 0).then(|| sites.entry(call.site).or_insert_with(|| trace.site(rank, call.site)));
         each(Row {
             rank: rank.0,
@@ -161,24 +194,25 @@ pub fn each_row<E: From<TraceError>>(
             exit_ns: call.exit.0,
             site: site.map(|site| site.as_str()),
             parts,
+            counts,
         })
     };
     let mut reader = trace.calls(rank);
-    let (mut open, mut parts): (Option<Call>, Vec<Part>) = (None, Vec::new());
+    let (mut open, mut parts): (Option<(Call, Option<Counts>)>, Vec<Part>) = (None, Vec::new());
     loop {
         match reader.next_call() {
             Ok(Some(item)) => {
                 if !item.call.flags.has(Flags::CONTINUED) || open.is_none() {
-                    if let Some(call) = open.replace(*item.call) {
-                        hand_on(&call, &parts)?;
+                    if let Some((call, counts)) = open.replace((*item.call, item.counts)) {
+                        hand_on(&call, &parts, counts)?;
                     }
                     parts.clear();
                 }
                 parts.extend_from_slice(item.parts);
             }
             end => {
-                if let Some(call) = open {
-                    hand_on(&call, &parts)?;
+                if let Some((call, counts)) = open {
+                    hand_on(&call, &parts, counts)?;
                 }
                 return end.map(|_| ()).map_err(E::from);
             }

@@ -35,7 +35,7 @@ impl Call {
     /// Makes it.
     #[inline(always)]
     pub fn time(&mut self, call: impl FnOnce() -> usize) -> usize {
-        self.enter = clock::now();
+        self.enter = clock::entered();
         let rc = call();
         self.exit = clock::returned(self.enter);
         rc

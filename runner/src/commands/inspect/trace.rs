@@ -2,6 +2,7 @@
 use super::{Findings, Piece, empty, inspect};
 use crate::exit::Refusal;
 use anyhow::{Context, Result};
+use phasecast_trace::Counters;
 use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, HEAD, Kind};
 use phasecast_trace::model::{RankHeader, Trailer};
@@ -67,6 +68,7 @@ pub(super) fn rank_file(content: &[u8]) -> Findings {
             k if k == Kind::Calls as u8 => "calls",
             k if k == Kind::Comms as u8 => "communicators",
             k if k == Kind::Trailer as u8 => "end",
+            k if k == Kind::Counters as u8 => "counters",
             _ => "of a later version",
         };
         ended |= name == "end";
@@ -74,6 +76,7 @@ pub(super) fn rank_file(content: &[u8]) -> Findings {
         let read = payload.and_then(|payload| match name {
             "header" => codec::from_bytes(&payload).map(|header| say_header(&mut found, header)),
             "end" => codec::from_bytes(&payload).map(|trailer| say_trailer(&mut found, &trailer)),
+            "counters" => codec::from_bytes(&payload).map(|names: Counters| found.say("counters", names.names())),
             _ => Ok(()),
         });
         if let Err(what) = read {

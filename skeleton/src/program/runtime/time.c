@@ -8,6 +8,14 @@ static void compute_spread(const double us[8], int *turn)
     *turn = (*turn + 1) % 8;
 }
 
+//@ spread_of
+/* The same of computation that was counted. */
+static void compute_spread_of(const double us[8], int *turn, double far, double near)
+{
+    compute_of(us[*turn % 8], far, near);
+    *turn = (*turn + 1) % 8;
+}
+
 //@ parts
 /* Time by parts of the program: as it passes, and times what it stands for. */
 static double passed[PARTS], stands_for[PARTS];

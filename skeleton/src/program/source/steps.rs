@@ -3,6 +3,7 @@ use super::{EVEN, Writer, number, sections, time};
 use crate::logical::{Computation, End, Mode, Operation};
 use crate::program::collective::Kind;
 use crate::program::plan::{MOST_BYTES, PlanStep, Side, StepId};
+use crate::program::shares::Shares;
 use std::collections::BTreeSet;
 
 impl Writer<'_> {
@@ -57,24 +58,45 @@ impl Writer<'_> {
             let (part, weight) = timed.clone().unwrap_or((0, "1.0".into()));
             let whole = time(compute.mean_ns);
             self.line(indent, &format!("part({part}, {weight} * {:?}); /* a part of {whole} */", of.shorter));
-            self.line(indent, &format!("compute({});", number(us)));
+            self.work(compute, &number(us), indent);
             self.line(indent, &format!("part({part}, {weight});"));
             return;
         }
         match eighths(compute).filter(|_| self.times[id] >= 8) {
             Some(eighths) => {
-                self.used.insert("spread");
+                let shares = self.shares(compute);
+                self.used.insert(if shares.is_some() { "spread_of" } else { "spread" });
                 let name = format!("us_{}", self.spreads);
                 self.spreads += 1;
                 let list: Vec<String> = eighths.iter().map(|ns| number(ns * 1e-3)).collect();
                 self.line(indent, "{");
                 self.line(indent + 1, &format!("static const double {name}[8] = {{{}}};", list.join(", ")));
                 self.line(indent + 1, "static int turn;");
-                self.line(indent + 1, &format!("compute_spread({name}, &turn); /* {} */", time(compute.mean_ns)));
+                let call = match shares {
+                    Some(shares) => format!("compute_spread_of({name}, &turn, {shares})"),
+                    None => format!("compute_spread({name}, &turn)"),
+                };
+                self.line(indent + 1, &format!("{call}; /* {} */", time(compute.mean_ns)));
                 self.line(indent, "}");
             }
-            None => self.line(indent, &format!("compute({});", number(us))),
+            None => self.work(compute, &number(us), indent),
         }
+    }
+
+    /// A block of so many microseconds, as it was counted, if it was.
+    fn work(&mut self, compute: &Computation, us: &str, indent: usize) {
+        let call = match self.shares(compute) {
+            Some(shares) => format!("compute_of({us}, {shares});"),
+            None => format!("compute({us});"),
+        };
+        self.line(indent, &call);
+    }
+
+    /// What computation that was counted is made of, as arguments.
+    fn shares(&mut self, compute: &Computation) -> Option<String> {
+        let shares = Shares::of(compute.work.as_ref()?, self.rates, self.rates.far.as_ref()?);
+        self.used.insert("far");
+        Some(format!("{:.6}, {:.6}", shares.far, shares.near))
     }
 
     fn message(&mut self, call: &'static str, slot: Option<u16>, to: &str, tag: i32, bytes: u64, indent: usize) {

@@ -1,13 +1,12 @@
 //! What stands around the bodies of a source: tables, the functions that are used, and `main`.
 use super::{Head, Writer, harmless, sections};
-use crate::program::calibrate::Rates;
-use crate::program::source::KERNEL;
+use crate::program::source::{FAR, KERNEL};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 impl Writer<'_> {
     /// The whole text.
-    pub(super) fn whole(&mut self, bodies: &str, head: &Head<'_>, rates: &Rates) -> String {
+    pub(super) fn whole(&mut self, bodies: &str, head: &Head<'_>) -> String {
         let plan = self.plan;
         let mut out = String::new();
         let _ = writeln!(
@@ -23,7 +22,9 @@ impl Writer<'_> {
         let _ = writeln!(out, "#define RANKS {}", plan.ranks);
         let _ = writeln!(out, "#define SLOTS {}", self.slots());
         let _ = writeln!(out, "#define PARTS {}", self.parts.len());
-        out.push_str(&rates.defines());
+        out.push_str(&self.rates.defines());
+        let far = self.rates.far.filter(|_| self.used.contains("far"));
+        out.push_str(&far.map(|far| far.defines()).unwrap_or_default());
         out.push_str("\nstatic int rank;\n\n");
         let mut used = std::mem::take(&mut self.used);
         self.tables(&mut out, &used);
@@ -51,6 +52,10 @@ impl Writer<'_> {
         let needs_alone = self.groups.iter().any(|(_, of, alone)| !alone.is_empty() || !self.is_world(*of));
         out.push_str(KERNEL);
         out.push('\n');
+        if used.contains("far") {
+            out.push_str(FAR);
+            out.push('\n');
+        }
         for (name, text) in sections().filter(|(name, _)| used.contains(name)) {
             let text = match name {
                 "collective" if !needs_alone => text.split("static struct group oneself").next().unwrap_or(text),
@@ -113,8 +118,12 @@ impl Writer<'_> {
     fn main(&self, out: &mut String, used: &BTreeSet<&'static str>) {
         let plan = self.plan;
         out.push_str(
-            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n    compute(1000.0); /* the processor wakes up */\n",
+            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n",
         );
+        if used.contains("far") {
+            out.push_str("    make_far_set();\n");
+        }
+        out.push_str("    compute(1000.0); /* the processor wakes up */\n");
         if used.contains("buffers") {
             let rooms = [("sent[SLOTS + 2]", &self.outgoing), ("received[SLOTS + 1]", &self.incoming)];
             for (name, rooms) in rooms {
