@@ -108,6 +108,23 @@ fn ranks_that_wait_in_a_circle_are_an_error() {
     }
 }
 
+/// The first message comes after its receive is waited for. That receive was posted for it, not for the second one, whose
+/// send is over when its own receive is posted.
+#[test]
+fn a_late_message_takes_the_post_of_its_receive_with_it() {
+    let mut limited = machine(1e-3, 1e-3);
+    limited.links[0].eager_bytes = Some(100);
+    let one = vec![send(1, 10, 4 * MS, 5 * MS), send(1, 1000, 8 * MS, 9 * MS)];
+    let two = vec![
+        irecv(0, 10, MS, MS + 1000),
+        wait(0, 10, 2 * MS, 5 * MS),
+        irecv(0, 1000, 20 * MS, 20 * MS + 1000),
+        wait(0, 1000, 20 * MS + 2000, 21 * MS),
+    ];
+    let (new, _) = transformed(&[one, two], &machine(1e-3, 1e-3), &limited, &ratio(1.0)).expect("sound");
+    assert_eq!(ms(&new[0]), [(4.0, 5.0), (8.0, 21.0)]);
+}
+
 #[test]
 fn a_long_send_waits_for_its_receive() {
     let limited = |eager| {

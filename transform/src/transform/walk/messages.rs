@@ -1,6 +1,6 @@
 //! Messages under way: matched first in, first out within a channel, transferred alone or sharing a link, received not
 //! before they were sent: `T_R_end = max(T_R_begin + R2, T_S_end)` (seed 000, section 4.2.2).
-mod transfers;
+pub(super) mod transfers;
 
 use super::{Begun, NONE, Walk};
 use crate::transform::error::TransformError;
@@ -71,8 +71,8 @@ pub struct Messages {
     free: Vec<u32>,
     queues: FastMap<Channel, Queue>,
     sweep_at: usize,
-    /// When the next transfer ends on the target, as bits.
-    timer: u64,
+    /// When the next transfer ends on the target.
+    pub(super) timer: Option<f64>,
     /// Transfers that have ended there without that being told yet.
     done: Vec<(u32, f64)>,
 }
@@ -168,16 +168,17 @@ impl Walk<'_, '_> {
         self.messages.sweep();
         let queue = self.messages.queues.entry(channel).or_default();
         let probers = std::mem::take(&mut queue.probers);
-        let receiver = queue.receivers.pop_front();
+        let (receiver, post) = (queue.receivers.pop_front(), queue.posts.pop_front());
+        if receiver.is_none() {
+            queue.sent.push_back(message);
+            queue.assigned += usize::from(post.is_some());
+        }
+        if let Some(post) = post {
+            self.receive_is_posted(message, post);
+        }
         if let Some(receiver) = receiver {
             self.attach(message, receiver);
             self.lanes[receiver as usize].need -= 1;
-        } else if let Some(post) = queue.posts.pop_front() {
-            queue.sent.push_back(message);
-            queue.assigned += 1;
-            self.receive_is_posted(message, post);
-        } else {
-            queue.sent.push_back(message);
         }
         for prober in probers {
             self.saw(prober, message);

@@ -3,12 +3,11 @@ use super::Message;
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::rules::{Carry, Constraint};
-use crate::transform::walk::{NONE, TIMER, Walk};
+use crate::transform::walk::{NONE, Walk};
 use crate::transform::wire;
-use std::cmp::Reverse;
 
 /// Transfers of less work than this, in ns, are not worth sharing.
-const SHORT: f64 = 1000.0;
+pub const SHORT: f64 = 1000.0;
 
 impl Walk<'_, '_> {
     fn ends(&self, side: usize, m: &Message) -> (u32, u32) {
@@ -49,18 +48,12 @@ impl Walk<'_, '_> {
 
     fn set_timer(&mut self) {
         let done = self.messages.done.first().map(|(_, end)| *end);
-        if let Some(end) = done.or_else(|| self.wires[1].next_end()) {
-            self.messages.timer = end.to_bits();
-            self.heap.push(Reverse((end.to_bits(), TIMER)));
-        }
+        self.messages.timer = done.or_else(|| self.wires[1].next_end()).or(self.messages.timer);
     }
 
     /// The next transfer ends on the target.
     pub(in super::super) fn timer(&mut self, time: f64, output: &mut Output<'_>) -> Result<(), TransformError> {
-        if time.to_bits() != self.messages.timer {
-            return Ok(());
-        }
-        self.messages.timer = 0;
+        self.messages.timer = None;
         let mut done = std::mem::take(&mut self.messages.done);
         self.wires[1].advance(time, |id, end| done.push((id, end)));
         for (message, end) in done {
