@@ -16,7 +16,7 @@ impl Walk<'_, '_> {
     /// Enters the call of a lane.
     pub(super) fn begin(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
         let lane = &mut self.lanes[id as usize];
-        let (rank, call) = (lane.rank, lane.call);
+        let (rank, call, position) = (lane.rank, lane.call, lane.position);
         (lane.own1, lane.own2, lane.carry, lane.spread) = (0.0, 0.0, Carry::Add, 0.0);
         (lane.floor, lane.need, lane.sent, lane.state) = (0.0, 0, NONE, State::Waiting);
         lane.ratio = if kept_as_time(call.class) { 1.0 } else { self.given.ratios.whole };
@@ -32,7 +32,8 @@ impl Walk<'_, '_> {
         };
         match call.class {
             Class::Send if call.peer >= 0 => {
-                let receives = lane.parts.iter().any(|part| part.kind == PartKind::Recv);
+                let receives =
+                    self.threads[rank as usize].parts(position).iter().any(|part| part.kind == PartKind::Recv);
                 let nonblocking = call.flags.has(Flags::NONBLOCKING);
                 let to = call.peer as u32;
                 let prices = *self.tariff.prices(call.bytes, self.way(rank, to));
@@ -60,8 +61,12 @@ impl Walk<'_, '_> {
             _ => {}
         }
         // One-sided calls take their time, what they tell each other included.
-        if call.class != Class::Rma && !self.lanes[id as usize].parts.is_empty() {
-            self.parts(id, output)?;
+        if call.class != Class::Rma {
+            let mut at = 0;
+            while let Some(&part) = self.threads[rank as usize].parts(position).get(at) {
+                self.part(id, &part, output)?;
+                at += 1;
+            }
         }
         self.met(id, output)
     }
@@ -78,13 +83,6 @@ impl Walk<'_, '_> {
         lane.own1 = lane.own1.max(of(&prices.base));
         lane.own2 = lane.own2.max(of(&prices.target));
         lane.carry = carry;
-    }
-
-    fn parts(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
-        let parts = std::mem::take(&mut self.lanes[id as usize].parts);
-        let told = parts.iter().try_for_each(|part| self.part(id, part, output));
-        self.lanes[id as usize].parts = parts;
-        told
     }
 
     fn part(&mut self, id: u32, part: &Part, output: &mut Output<'_>) -> Result<(), TransformError> {
@@ -140,7 +138,7 @@ impl Walk<'_, '_> {
     fn complete(&mut self, id: u32, completes: Completes, output: &mut Output<'_>) -> Result<(), TransformError> {
         let lane = &self.lanes[id as usize];
         let rank = lane.rank as usize;
-        let receives = lane.parts.iter().any(|part| part.kind == PartKind::Recv);
+        let receives = self.threads[rank].parts(lane.position).iter().any(|part| part.kind == PartKind::Recv);
         let prices = *self.tariff.prices(0, self.way(rank as u32, rank as u32));
         self.own(id, Carry::Add, |price| price.wait, &prices);
         let begun = match completes {

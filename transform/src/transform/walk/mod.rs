@@ -222,7 +222,7 @@ impl Walk<'_, '_> {
         lane.state == State::Ready
             && self.given.survey.threads[rank] == 0
             && lane.call.bytes < self.alone
-            && lane.parts.iter().all(|part| part.bytes < self.alone)
+            && self.threads[rank].parts(lane.position).iter().all(|part| part.bytes < self.alone)
             && (lane.call.class != Class::Complete || self.begun[rank].is_empty())
     }
 
@@ -240,16 +240,13 @@ impl Walk<'_, '_> {
         loop {
             let lane = &mut self.lanes[id as usize];
             let thread = lane.thread;
-            let mut parts = std::mem::take(&mut lane.parts);
-            let mut call = lane.call;
             let (lanes, of_rank, supply) = (&self.lanes, &self.of_rank[rank], &mut self.supply);
             let known = |thread| of_rank.iter().any(|&other| lanes[other as usize].thread == thread);
-            let next = self.threads[rank].next(thread, known, || supply(rank), &mut call, &mut parts)?;
+            let next = self.threads[rank].next(thread, known, || supply(rank))?;
             let lane = &mut self.lanes[id as usize];
-            lane.parts = parts;
             match next {
-                Next::Call => {
-                    lane.call = call;
+                Next::Call(position) => {
+                    (lane.call, lane.position) = (*self.threads[rank].call(position), position);
                     self.schedule(id);
                     return Ok(());
                 }
@@ -305,9 +302,11 @@ impl Walk<'_, '_> {
         let end = self.given.after(rank, end, 0.0);
         lane.constraints.clear();
         self.totals[rank].add(lane.kind, exit1 - enter1, end - lane.enter2, lane.spread);
-        let mut call = lane.call;
-        (call.enter, call.exit) = (nanos(lane.enter2), nanos(end));
-        output.push(rank, &call, &lane.parts)?;
+        if self.threads[rank].finish(lane.position, nanos(lane.enter2), nanos(end)) {
+            while let Some(block) = self.threads[rank].take_done() {
+                output.push(rank, block)?;
+            }
+        }
         let last = Last { base: exit1, now: end, site: lane.site };
         lane.last = last;
         if exit1 >= self.last[rank].base {
