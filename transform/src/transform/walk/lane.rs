@@ -2,6 +2,7 @@
 use crate::machine::Place;
 use crate::transform::rules::{Carry, Constraint};
 use crate::transform::stream::Position;
+use crate::transform::tariff::{Price, Prices};
 use crate::transform::walk::NONE;
 use phasecast_trace::Call;
 
@@ -79,6 +80,16 @@ impl Lane {
             need: 0,
             sent: NONE,
         }
+    }
+}
+
+impl Lane {
+    /// Sets the call's own cost, if it is more than what it has already.
+    #[inline]
+    pub fn own(&mut self, carry: Carry, of: impl Fn(&Price) -> f64, prices: &Prices) {
+        self.own1 = self.own1.max(of(&prices.base));
+        self.own2 = self.own2.max(of(&prices.target));
+        self.carry = carry;
     }
 }
 

@@ -78,6 +78,13 @@ impl Given<'_> {
     fn after(&self, rank: usize, start: f64, work: f64) -> f64 {
         self.calendar.map_or(start + work, |calendar| calendar.after(rank, start, work))
     }
+
+    /// Where messages between two ranks travel.
+    #[inline]
+    fn way(&self, a: u32, b: u32) -> Way {
+        let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
+        Way { base: of(self.nodes[0]), target: of(self.nodes[1]) }
+    }
 }
 
 /// What came out.
@@ -325,13 +332,6 @@ impl Walk<'_, '_> {
         let lane = &mut self.lanes[id as usize];
         lane.need -= 1;
         if lane.need == 0 && lane.state == State::Waiting { self.finish(id, output) } else { Ok(()) }
-    }
-
-    /// Where messages between two ranks travel.
-    #[inline]
-    fn way(&self, a: u32, b: u32) -> Way {
-        let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
-        Way { base: of(self.given.nodes[0]), target: of(self.given.nodes[1]) }
     }
 }
 
