@@ -158,15 +158,18 @@ pub enum Next {
     End,
 }
 
-/// Has a call brought into the cache: it lies where another thread has written it, and with many ranks it is wanted only
-/// after a call of each other, so that the processor does not see it coming.
+/// How many calls ahead of the walk are brought into the cache.
+const AHEAD: usize = 4;
+
+/// Has something brought into the cache: it lies where another thread has written it, and the processor does not see it
+/// coming.
 #[inline]
-fn fetch_ahead(call: &Call) {
-    let first = std::ptr::from_ref(call).cast::<i8>();
-    // SAFETY: the last byte is one of the same call; a hint neither reads nor faults.
+fn fetch_ahead<T>(item: &T) {
+    let first = std::ptr::from_ref(item).cast::<i8>();
+    // SAFETY: the last byte is one of the same item; a hint neither reads nor faults.
     unsafe {
         _mm_prefetch(first, _MM_HINT_T0);
-        _mm_prefetch(first.add(size_of::<Call>() - 1), _MM_HINT_T0);
+        _mm_prefetch(first.add(size_of::<T>() - 1), _MM_HINT_T0);
     }
 }
 
@@ -187,7 +190,11 @@ impl Threads {
             && let Some(next) = block.calls.get(self.at)
             && next.thread == thread
         {
-            block.calls.get(self.at + 1).inspect(|next| fetch_ahead(next));
+            let ahead = self.at + AHEAD;
+            if let (Some(call), Some(end)) = (block.calls.get(ahead), block.ends.get(ahead - 1)) {
+                fetch_ahead(call);
+                block.parts.get(*end as usize).inspect(|part| fetch_ahead(*part));
+            }
             return Ok(Next::Call(self.pass()));
         }
         self.search(thread, known, more)
