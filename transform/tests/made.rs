@@ -85,6 +85,7 @@ pub fn write(path: &Path, ranks: &[Vec<Made>]) -> Trace {
         let mut out = writer.rank(&made_header(Rank(rank as u32), size, "made", &PROCEDURES)).expect("a rank");
         out.comms(&[CommDef { local: 0, members: (0..size).collect(), remote: Vec::new() }]).expect("comms");
         for (call, parts) in calls {
+            out.thread(call.thread).expect("a thread");
             out.push(call, parts).expect("a call");
         }
         let end = calls.last().map_or(0, |c| c.0.exit.0);
