@@ -167,14 +167,16 @@ fn collectives_keep_their_arrival_skew() {
     assert_eq!(ms(&new[1]), [(20.0, 23.0)]);
 }
 
+/// Transfers of 10 ms for 10000 bytes share its link.
+fn shared() -> Machine {
+    let mut machine = machine(1e-6, 1e-6);
+    let link = &mut machine.links[0];
+    (link.bandwidth, link.contention, link.transfer) = (1e6, Some(2.0), flat(10e-3));
+    machine
+}
+
 #[test]
 fn transfers_of_one_node_share_its_link() {
-    let shared = || {
-        let mut machine = machine(1e-6, 1e-6);
-        let link = &mut machine.links[0];
-        (link.bandwidth, link.contention, link.transfer) = (1e6, Some(2.0), flat(10e-3));
-        machine
-    };
     // Two messages of 10 ms each at the same time.
     let sender = |to| vec![send(to, 10_000, MS, MS + 1000)];
     let receiver = |from| vec![recv(from, 10_000, MS, 2 * MS)];
@@ -187,6 +189,22 @@ fn transfers_of_one_node_share_its_link() {
         let took = |calls: &[Made]| ms(calls)[0].1 - ms(calls)[0].0;
         let (one, two) = (took(&new[receiver]), took(&together[receiver]));
         assert!((two - one - 10.0).abs() < 1e-3, "{one} alone, {two} together");
+    }
+}
+
+/// Rank 0 sends at 1 and at 21 ms, rank 2 between them: were rank 0 to go on to its second send at once, the first would
+/// have had the link to itself.
+#[test]
+fn transfers_come_to_a_link_in_the_order_of_times() {
+    let (sent, received) = (
+        |to, at| send(to, 10_000, at * MS, at * MS + 1000),
+        |from, at| vec![recv(from, 10_000, at * MS, at * MS + 2000)],
+    );
+    let ranks = [vec![sent(1, 1), sent(4, 21)], received(0, 1), vec![sent(3, 6)], received(2, 6), received(0, 21)];
+    let (new, _) = transformed(&ranks, &machine(1e-6, 1e-6), &shared(), &ratio(1.0)).expect("sound");
+    for (rank, end) in [(1, 16.0), (3, 21.0), (4, 31.0)] {
+        let was = ms(&new[rank])[0].1;
+        assert!((was - end).abs() < 0.01, "rank {rank} ends at {was}, not at {end}");
     }
 }
 
