@@ -1,8 +1,9 @@
 //! Laws of the transformation on random programs: base = target gives the trace back; no message is received before it
-//! was sent; each rank's times go forward; time is conserved; threads do not change the result.
+//! was sent; each rank's times go forward; time is conserved; threads do not change the result, nor do calls in a row.
 mod made;
 
 use made::*;
+use phasecast_trace::{Call, Class};
 use phasecast_transform::machine::Machine;
 use phasecast_transform::transform::Settings;
 use proptest::prelude::*;
@@ -153,6 +154,27 @@ proptest! {
         }
         let threads = Settings { threads: 3, ..ratio(k) };
         let (again, _) = transformed(&old, &base, &target, &threads).expect("a sound trace");
+        prop_assert_eq!(new, again);
+    }
+
+    /// A second thread that does nothing makes a rank keep to the order of times, call by call (decision 0041).
+    #[test]
+    fn calls_in_a_row_change_nothing(
+        (ranks, steps) in (1..5usize).prop_flat_map(|ranks| (Just(ranks), steps(ranks))),
+        base in some_machine(),
+        target in some_machine(),
+        contention: bool,
+    ) {
+        let old = run(ranks, &steps);
+        let settings = Settings { contention, ..ratio(0.7) };
+        let (new, _) = transformed(&old, &base, &target, &settings).expect("a sound trace");
+        let mut ordered = old.clone();
+        for calls in &mut ordered {
+            let end = calls.last().map_or(0, |c| c.0.exit.0);
+            calls.push((Call { thread: 1, ..call(0, Class::Other, end, end) }, Vec::new()));
+        }
+        let (mut again, _) = transformed(&ordered, &base, &target, &settings).expect("a sound trace");
+        again.iter_mut().for_each(|calls| calls.retain(|c| c.0.thread == 0));
         prop_assert_eq!(new, again);
     }
 }

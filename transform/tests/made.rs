@@ -95,6 +95,7 @@ pub fn write_with(path: &Path, ranks: &[Vec<Made>], counts: Option<Counts>) -> T
         let mut out = out.expect("a rank");
         out.comms(&[CommDef { local: 0, members: (0..size).collect(), remote: Vec::new() }]).expect("comms");
         for (call, parts) in calls {
+            out.thread(call.thread).expect("a thread");
             out.push_counted(call, parts, counts).expect("a call");
         }
         let end = calls.last().map_or(0, |c| c.0.exit.0);

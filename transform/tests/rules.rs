@@ -108,6 +108,23 @@ fn ranks_that_wait_in_a_circle_are_an_error() {
     }
 }
 
+/// The first message comes after its receive is waited for. That receive was posted for it, not for the second one, whose
+/// send is over when its own receive is posted.
+#[test]
+fn a_late_message_takes_the_post_of_its_receive_with_it() {
+    let mut limited = machine(1e-3, 1e-3);
+    limited.links[0].eager_bytes = Some(100);
+    let one = vec![send(1, 10, 4 * MS, 5 * MS), send(1, 1000, 8 * MS, 9 * MS)];
+    let two = vec![
+        irecv(0, 10, MS, MS + 1000),
+        wait(0, 10, 2 * MS, 5 * MS),
+        irecv(0, 1000, 20 * MS, 20 * MS + 1000),
+        wait(0, 1000, 20 * MS + 2000, 21 * MS),
+    ];
+    let (new, _) = transformed(&[one, two], &machine(1e-3, 1e-3), &limited, &ratio(1.0)).expect("sound");
+    assert_eq!(ms(&new[0]), [(4.0, 5.0), (8.0, 21.0)]);
+}
+
 #[test]
 fn a_long_send_waits_for_its_receive() {
     let limited = |eager| {
@@ -150,14 +167,16 @@ fn collectives_keep_their_arrival_skew() {
     assert_eq!(ms(&new[1]), [(20.0, 23.0)]);
 }
 
+/// Transfers of 10 ms for 10000 bytes share its link.
+fn shared() -> Machine {
+    let mut machine = machine(1e-6, 1e-6);
+    let link = &mut machine.links[0];
+    (link.bandwidth, link.contention, link.transfer) = (1e6, Some(2.0), flat(10e-3));
+    machine
+}
+
 #[test]
 fn transfers_of_one_node_share_its_link() {
-    let shared = || {
-        let mut machine = machine(1e-6, 1e-6);
-        let link = &mut machine.links[0];
-        (link.bandwidth, link.contention, link.transfer) = (1e6, Some(2.0), flat(10e-3));
-        machine
-    };
     // Two messages of 10 ms each at the same time.
     let sender = |to| vec![send(to, 10_000, MS, MS + 1000)];
     let receiver = |from| vec![recv(from, 10_000, MS, 2 * MS)];
@@ -170,6 +189,22 @@ fn transfers_of_one_node_share_its_link() {
         let took = |calls: &[Made]| ms(calls)[0].1 - ms(calls)[0].0;
         let (one, two) = (took(&new[receiver]), took(&together[receiver]));
         assert!((two - one - 10.0).abs() < 1e-3, "{one} alone, {two} together");
+    }
+}
+
+/// Rank 0 sends at 1 and at 21 ms, rank 2 between them: were rank 0 to go on to its second send at once, the first would
+/// have had the link to itself.
+#[test]
+fn transfers_come_to_a_link_in_the_order_of_times() {
+    let (sent, received) = (
+        |to, at| send(to, 10_000, at * MS, at * MS + 1000),
+        |from, at| vec![recv(from, 10_000, at * MS, at * MS + 2000)],
+    );
+    let ranks = [vec![sent(1, 1), sent(4, 21)], received(0, 1), vec![sent(3, 6)], received(2, 6), received(0, 21)];
+    let (new, _) = transformed(&ranks, &machine(1e-6, 1e-6), &shared(), &ratio(1.0)).expect("sound");
+    for (rank, end) in [(1, 16.0), (3, 21.0), (4, 31.0)] {
+        let was = ms(&new[rank])[0].1;
+        assert!((was - end).abs() < 0.01, "rank {rank} ends at {was}, not at {end}");
     }
 }
 

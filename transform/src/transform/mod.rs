@@ -121,8 +121,9 @@ pub fn transform(
     let calls = &|calls: u64| stage.tell(calls.min(items));
     let walked = std::thread::scope(|scope| {
         let scope = (settings.threads > 1).then_some(scope);
-        let mut output = Output::create(path, trace, target, &nodes[1], scope)?;
-        let walked = stream::with_supply(trace, settings.threads, |supply| {
+        let (used, spare) = crossbeam_channel::unbounded();
+        let mut output = Output::create(path, trace, target, &nodes[1], used, scope)?;
+        let walked = stream::with_supply(trace, settings.threads, &spare, |supply| {
             walk::walk(&given, tariff, supply, &mut output, calls)
         })?;
         output.finish(trace, &walked.ends)?;

@@ -1,11 +1,11 @@
-//! The predicted trace on its way to its files: blocks of calls, encoded beside the walk.
+//! The predicted trace on its way to its files: blocks of calls, encoded beside the walk, whose memory is used again.
 use crate::machine::Machine;
 use crate::transform::error::TransformError;
-use crate::transform::stream::{Block, block_length};
-use crossbeam_channel::{Receiver, Sender};
+use crate::transform::stream::Block;
+use crossbeam_channel::Sender;
 use phasecast_trace::model::{ClockStart, CommDef, Ending, RankHeader, Trailer};
 use phasecast_trace::writer::{RankWriter, TraceWriter};
-use phasecast_trace::{Call, Part, Rank, Trace, TraceError};
+use phasecast_trace::{Rank, Trace, TraceError};
 use std::path::Path;
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -15,15 +15,12 @@ const WAITING: usize = 64;
 /// The predicted trace.
 pub struct Output<'scope> {
     trace: Option<TraceWriter>,
-    pending: Vec<Block>,
-    /// Calls of a block.
-    length: usize,
     to: To<'scope>,
 }
 
 enum To<'scope> {
-    Here(Vec<RankWriter>),
-    Thread(Sender<(usize, Block)>, Receiver<Block>, ScopedJoinHandle<'scope, Result<Vec<RankWriter>, TraceError>>),
+    Here(Vec<RankWriter>, Sender<Block>),
+    Thread(Sender<(usize, Block)>, ScopedJoinHandle<'scope, Result<Vec<RankWriter>, TraceError>>),
 }
 
 /// When the ranks' processes start, in ns from the origin of the trace.
@@ -32,7 +29,8 @@ pub fn starts(trace: &Trace) -> Vec<f64> {
 }
 
 impl<'scope> Output<'scope> {
-    /// Begins the predicted trace at `path`; with `scope`, a thread of its own writes it.
+    /// Begins the predicted trace at `path`; with `scope`, a thread of its own writes it. Blocks that are written are
+    /// emptied and `used`.
     ///
     /// # Errors
     /// If there is something of that name, or it cannot be written.
@@ -41,6 +39,7 @@ impl<'scope> Output<'scope> {
         base: &Trace,
         target: &Machine,
         nodes: &[u32],
+        used: Sender<Block>,
         scope: Option<&'scope Scope<'scope, 'env>>,
     ) -> Result<Output<'scope>, TransformError> {
         let trace = TraceWriter::create(path)?;
@@ -50,49 +49,32 @@ impl<'scope> Output<'scope> {
             writer.comms(&comms(base, rank))?;
             writers.push(writer);
         }
-        let pending: Vec<Block> = writers.iter().map(|_| Block::default()).collect();
-        let length = block_length(pending.len());
         let to = match scope {
-            None => To::Here(writers),
+            None => To::Here(writers, used),
             Some(scope) => {
-                let (sender, blocks) = crossbeam_channel::bounded::<(usize, Block)>(WAITING);
-                let (give_back, used) = crossbeam_channel::unbounded();
+                let (sender, blocks) = crossbeam_channel::bounded(WAITING);
                 let thread = scope.spawn(move || {
-                    for (rank, mut block) in blocks {
-                        write(&mut writers[rank], &block)?;
-                        block.clear();
-                        let _ = give_back.send(block);
+                    for (rank, block) in blocks {
+                        write(&mut writers[rank], block, &used)?;
                     }
                     Ok(writers)
                 });
-                To::Thread(sender, used, thread)
+                To::Thread(sender, thread)
             }
         };
-        Ok(Output { trace: Some(trace), pending, length, to })
+        Ok(Output { trace: Some(trace), to })
     }
 
-    /// Appends a call of a rank, with its times on the target.
+    /// Appends calls of a rank, with their times on the target.
     ///
     /// # Errors
-    /// If it cannot be written.
-    #[inline]
-    pub fn push(&mut self, rank: usize, call: &Call, parts: &[Part]) -> Result<(), TransformError> {
-        let block = &mut self.pending[rank];
-        block.push(call, parts);
-        if block.calls.len() >= self.length { self.hand_over(rank) } else { Ok(()) }
-    }
-
-    fn hand_over(&mut self, rank: usize) -> Result<(), TransformError> {
+    /// If they cannot be written.
+    pub fn push(&mut self, rank: usize, block: Block) -> Result<(), TransformError> {
         match &mut self.to {
-            To::Here(writers) => {
-                write(&mut writers[rank], &self.pending[rank])?;
-                self.pending[rank].clear();
-            }
-            To::Thread(sender, used, _) => {
-                let fresh = used.try_recv().unwrap_or_default();
-                let full = std::mem::replace(&mut self.pending[rank], fresh);
+            To::Here(writers, used) => write(&mut writers[rank], block, used)?,
+            To::Thread(sender, _) => {
                 // The thread has gone only with an error, which finish() tells.
-                let _ = sender.send((rank, full));
+                let _ = sender.send((rank, block));
             }
         }
         Ok(())
@@ -103,12 +85,9 @@ impl<'scope> Output<'scope> {
     /// # Errors
     /// If it cannot be written.
     pub fn finish(mut self, base: &Trace, ends: &[f64]) -> Result<(), TransformError> {
-        for rank in 0..self.pending.len() {
-            self.hand_over(rank)?;
-        }
         let writers = match self.to {
-            To::Here(writers) => writers,
-            To::Thread(sender, _, thread) => {
+            To::Here(writers, _) => writers,
+            To::Thread(sender, thread) => {
                 drop(sender);
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?
             }
@@ -131,13 +110,14 @@ fn cut(base: &Trace, rank: Rank) -> String {
     format!("the trace that was transformed breaks off here: {reason}")
 }
 
-fn write(writer: &mut RankWriter, block: &Block) -> Result<(), TraceError> {
-    let mut at = 0;
-    while let Some((call, parts)) = block.get(at) {
+fn write(writer: &mut RankWriter, mut block: Block, used: &Sender<Block>) -> Result<(), TraceError> {
+    for (at, call) in block.calls.iter().enumerate() {
         writer.thread(call.thread)?;
-        writer.push(call, parts)?;
-        at += 1;
+        writer.push(call, block.parts(at))?;
     }
+    block.clear();
+    // Nobody wants it at the end.
+    let _ = used.send(block);
     Ok(())
 }
 

@@ -171,6 +171,12 @@ impl<'a> Tariff<'a> {
         })
     }
 
+    /// Messages of fewer bytes are less than `work` ns of work on all links of both machines.
+    pub fn bytes_of(&self, work: f64) -> u64 {
+        let links = [&self.base, &self.target].into_iter().flat_map(|side| [side.within, side.between]).flatten();
+        links.map(|link| (link.bandwidth * work / NANOS) as u64).min().unwrap_or(0)
+    }
+
     /// What a message costs.
     #[inline]
     pub fn prices(&mut self, bytes: u64, way: Way) -> &Prices {

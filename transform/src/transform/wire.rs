@@ -22,6 +22,8 @@ pub struct Wire {
     /// What each further transfer costs the others: c - 1, within nodes and between them.
     burden: [f64; 2],
     now: f64,
+    /// Which of the active ones ends first, and when; none if that is not known, as something has changed.
+    first: Option<(usize, f64)>,
 }
 
 /// Where a transfer goes on: one number for each node's memory, one for what leaves it, one for what comes in.
@@ -44,6 +46,7 @@ impl Wire {
     pub fn start(&mut self, id: u32, ends: (u32, u32), work: f64) {
         self.count(ends, 1);
         self.active.push(Active { id, ends, left: work, pace: 1.0 });
+        self.first = None;
         self.repace(ends);
     }
 
@@ -55,6 +58,7 @@ impl Wire {
             }
             self.pass(end);
             let Active { id, ends, .. } = self.active.swap_remove(at);
+            self.first = None;
             self.count(ends, -1);
             self.repace(ends);
             done(id, end);
@@ -63,7 +67,7 @@ impl Wire {
     }
 
     /// When the next transfer ends, if no other starts before.
-    pub fn next_end(&self) -> Option<f64> {
+    pub fn next_end(&mut self) -> Option<f64> {
         self.first().map(|(_, end)| end)
     }
 
@@ -95,9 +99,12 @@ impl Wire {
         }
     }
 
-    fn first(&self) -> Option<(usize, f64)> {
-        let ends = self.active.iter().enumerate().map(|(at, a)| (at, self.now + a.left / a.pace));
-        ends.min_by(|a, b| a.1.total_cmp(&b.1))
+    fn first(&mut self) -> Option<(usize, f64)> {
+        if self.first.is_none() {
+            let ends = self.active.iter().enumerate().map(|(at, a)| (at, self.now + a.left / a.pace));
+            self.first = ends.min_by(|a, b| a.1.total_cmp(&b.1));
+        }
+        self.first
     }
 
     fn pass(&mut self, time: f64) {
@@ -105,6 +112,7 @@ impl Wire {
         if by > 0.0 {
             self.active.iter_mut().for_each(|a| a.left = (a.left - by * a.pace).max(0.0));
             self.now = time;
+            self.first = None;
         }
     }
 
@@ -120,7 +128,8 @@ impl Wire {
         let (at_end, burden) = (&self.at_end, self.burden);
         let of = |end: u32| at_end.get(end as usize).copied().unwrap_or(1);
         for active in &mut self.active {
-            if both(active.ends).any(|end| both(changed).any(|other| other == end)) {
+            let has_changed = |end| end == changed.0 || end == changed.1;
+            if has_changed(active.ends.0) || has_changed(active.ends.1) {
                 let most = of(active.ends.0).max(of(active.ends.1));
                 let burden = burden[usize::from(active.ends.0 != active.ends.1)];
                 active.pace = 1.0 / (1.0 + burden * f64::from(most.saturating_sub(1)));

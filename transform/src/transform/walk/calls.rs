@@ -4,6 +4,7 @@ use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::roles::{Completes, Waits};
 use crate::transform::rules::Carry;
+use crate::transform::tariff::Price;
 use crate::transform::walk::messages::Sending;
 use phasecast_analyzer::matching::Channel;
 use phasecast_trace::model::PEER_ANY;
@@ -16,7 +17,7 @@ impl Walk<'_, '_> {
     /// Enters the call of a lane.
     pub(super) fn begin(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
         let lane = &mut self.lanes[id as usize];
-        let (rank, call) = (lane.rank, lane.call);
+        let (rank, call, position) = (lane.rank, lane.call, lane.position);
         (lane.own1, lane.own2, lane.carry, lane.spread) = (0.0, 0.0, Carry::Add, 0.0);
         (lane.floor, lane.need, lane.sent, lane.state) = (0.0, 0, NONE, State::Waiting);
         lane.ratio = if kept_as_time(call.class) { 1.0 } else { self.given.ratios.whole };
@@ -32,19 +33,21 @@ impl Walk<'_, '_> {
         };
         match call.class {
             Class::Send if call.peer >= 0 => {
-                let receives = lane.parts.iter().any(|part| part.kind == PartKind::Recv);
+                let receives =
+                    self.threads[rank as usize].parts(position).iter().any(|part| part.kind == PartKind::Recv);
                 let nonblocking = call.flags.has(Flags::NONBLOCKING);
                 let to = call.peer as u32;
-                let prices = *self.tariff.prices(call.bytes, self.way(rank, to));
-                self.own(id, Carry::Scale, |price| if nonblocking { price.isend } else { price.send }, &prices);
+                let prices = self.tariff.prices(call.bytes, self.given.way(rank, to));
+                let of = |price: &Price| if nonblocking { price.isend } else { price.send };
+                self.lanes[id as usize].own(Carry::Scale, of, prices);
                 let channel = Channel { source: rank, destination: to, comm: call.comm.0, tag: call.tag };
                 let sending =
                     Sending { nonblocking, combined: receives, buffered: role.buffered, synchronous: role.synchronous };
-                self.send(id, channel, sending, &prices, output)?;
+                self.send(id, channel, call.bytes, sending, output)?;
             }
             Class::Post if call.flags.has(Flags::RECV_POST) => {
-                let prices = *self.tariff.prices(call.bytes, self.way(rank, rank));
-                self.own(id, Carry::Add, |price| price.irecv, &prices);
+                let prices = self.tariff.prices(call.bytes, self.given.way(rank, rank));
+                self.lanes[id as usize].own(Carry::Add, |price| price.irecv, prices);
                 self.post(id, call.peer, call.tag, call.comm.0, output)?;
             }
             Class::Complete => self.complete(id, role.completes, output)?,
@@ -60,31 +63,14 @@ impl Walk<'_, '_> {
             _ => {}
         }
         // One-sided calls take their time, what they tell each other included.
-        if call.class != Class::Rma && !self.lanes[id as usize].parts.is_empty() {
-            self.parts(id, output)?;
+        if call.class != Class::Rma {
+            let mut at = 0;
+            while let Some(&part) = self.threads[rank as usize].parts(position).get(at) {
+                self.part(id, &part, output)?;
+                at += 1;
+            }
         }
         self.met(id, output)
-    }
-
-    /// Sets the call's own cost, if it is more than what it has already.
-    pub(super) fn own(
-        &mut self,
-        id: u32,
-        carry: Carry,
-        of: impl Fn(&crate::transform::tariff::Price) -> f64,
-        prices: &crate::transform::tariff::Prices,
-    ) {
-        let lane = &mut self.lanes[id as usize];
-        lane.own1 = lane.own1.max(of(&prices.base));
-        lane.own2 = lane.own2.max(of(&prices.target));
-        lane.carry = carry;
-    }
-
-    fn parts(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
-        let parts = std::mem::take(&mut self.lanes[id as usize].parts);
-        let told = parts.iter().try_for_each(|part| self.part(id, part, output));
-        self.lanes[id as usize].parts = parts;
-        told
     }
 
     fn part(&mut self, id: u32, part: &Part, output: &mut Output<'_>) -> Result<(), TransformError> {
@@ -92,29 +78,30 @@ impl Walk<'_, '_> {
         match part.kind {
             PartKind::Send if part.peer >= 0 => {
                 let to = part.peer as u32;
-                let prices = *self.tariff.prices(part.bytes, self.way(rank, to));
+                let prices = self.tariff.prices(part.bytes, self.given.way(rank, to));
                 let lane = &mut self.lanes[id as usize];
                 lane.own1 += prices.base.isend;
                 lane.own2 += prices.target.isend;
                 lane.carry = Carry::Scale;
                 let channel = Channel { source: rank, destination: to, comm: part.comm.0, tag: part.tag };
                 let sending = Sending { nonblocking: true, combined: true, buffered: false, synchronous: false };
-                self.send(id, channel, sending, &prices, output)
+                self.send(id, channel, part.bytes, sending, output)
             }
             PartKind::Recv if part.peer >= 0 && !part.flags.has(Flags::CANCELLED) => {
                 let from = part.peer as u32;
-                let prices = *self.tariff.prices(part.bytes, self.way(from, rank));
+                let prices = self.tariff.prices(part.bytes, self.given.way(from, rank));
+                let lane = &mut self.lanes[id as usize];
                 match class {
-                    Class::Recv => self.own(id, Carry::Add, |price| price.receive, &prices),
+                    Class::Recv => lane.own(Carry::Add, |price| price.receive, prices),
                     Class::Send => {}
-                    _ => self.own(id, Carry::Add, |price| price.wait, &prices),
+                    _ => lane.own(Carry::Add, |price| price.wait, prices),
                 }
-                self.lanes[id as usize].spread += prices.target.spread;
+                lane.spread += prices.target.spread;
                 let channel = Channel { source: from, destination: rank, comm: part.comm.0, tag: part.tag };
                 self.receive(id, channel, output)
             }
             PartKind::Post => {
-                let prices = *self.tariff.prices(part.bytes, self.way(rank, rank));
+                let prices = self.tariff.prices(part.bytes, self.given.way(rank, rank));
                 let lane = &mut self.lanes[id as usize];
                 lane.own1 += prices.base.irecv;
                 lane.own2 += prices.target.irecv;
@@ -140,9 +127,9 @@ impl Walk<'_, '_> {
     fn complete(&mut self, id: u32, completes: Completes, output: &mut Output<'_>) -> Result<(), TransformError> {
         let lane = &self.lanes[id as usize];
         let rank = lane.rank as usize;
-        let receives = lane.parts.iter().any(|part| part.kind == PartKind::Recv);
-        let prices = *self.tariff.prices(0, self.way(rank as u32, rank as u32));
-        self.own(id, Carry::Add, |price| price.wait, &prices);
+        let receives = self.threads[rank].parts(lane.position).iter().any(|part| part.kind == PartKind::Recv);
+        let prices = self.tariff.prices(0, self.given.way(rank as u32, rank as u32));
+        self.lanes[id as usize].own(Carry::Add, |price| price.wait, prices);
         let begun = match completes {
             Completes::All => usize::MAX,
             Completes::One if !receives => 1,

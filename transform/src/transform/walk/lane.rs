@@ -1,8 +1,10 @@
 //! One thread of one rank on its way through the trace.
 use crate::machine::Place;
 use crate::transform::rules::{Carry, Constraint};
+use crate::transform::stream::Position;
+use crate::transform::tariff::{Price, Prices};
 use crate::transform::walk::NONE;
-use phasecast_trace::{Call, Part};
+use phasecast_trace::Call;
 
 /// What a lane is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +34,9 @@ pub struct Lane {
     pub fresh: bool,
     pub state: State,
     pub last: Last,
-    /// The call that it is at, with its parts.
+    /// The call that it is at.
     pub call: Call,
-    pub parts: Vec<Part>,
+    pub position: Position,
     pub site: u32,
     pub enter2: f64,
     /// The call's own cost.
@@ -64,7 +66,7 @@ impl Lane {
             state: State::Ready,
             last,
             call: Call::BLANK,
-            parts: Vec::new(),
+            position: Position::default(),
             site: NONE,
             enter2: last.now,
             own1: 0.0,
@@ -78,6 +80,16 @@ impl Lane {
             need: 0,
             sent: NONE,
         }
+    }
+}
+
+impl Lane {
+    /// Sets the call's own cost, if it is more than what it has already.
+    #[inline]
+    pub fn own(&mut self, carry: Carry, of: impl Fn(&Price) -> f64, prices: &Prices) {
+        self.own1 = self.own1.max(of(&prices.base));
+        self.own2 = self.own2.max(of(&prices.target));
+        self.carry = carry;
     }
 }
 

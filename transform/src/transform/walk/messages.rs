@@ -1,12 +1,12 @@
 //! Messages under way: matched first in, first out within a channel, transferred alone or sharing a link, received not
 //! before they were sent: `T_R_end = max(T_R_begin + R2, T_S_end)` (seed 000, section 4.2.2).
-mod transfers;
+pub(super) mod transfers;
 
 use super::{Begun, NONE, Walk};
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::rules::{CLOCKS, Carry, Constraint};
-use crate::transform::tariff::Prices;
+use crate::transform::tariff::Price;
 use phasecast_analyzer::matching::{Channel, FastMap};
 use phasecast_trace::model::{Flags, TAG_ANY};
 use std::collections::VecDeque;
@@ -24,12 +24,28 @@ pub struct Sending {
     pub synchronous: bool,
 }
 
+/// What is needed of the prices of a message under way: fewer bytes of each than all prices are.
+#[derive(Clone, Copy)]
+struct Fare {
+    send: f64,
+    wait_send: f64,
+    transfer: f64,
+    work: f64,
+}
+
+impl Fare {
+    fn new(price: &Price) -> Fare {
+        Fare { send: price.send, wait_send: price.wait_send, transfer: price.transfer, work: price.work }
+    }
+}
+
 /// One message under way; times in ns, pairs are (base, target), NaN is not known yet.
 #[derive(Clone, Copy)]
 pub struct Message {
     pub source: u32,
     pub destination: u32,
-    prices: Prices,
+    base: Fare,
+    target: Fare,
     /// Whether it waits for its receive.
     rendezvous: (bool, bool),
     pub sent: (f64, f64),
@@ -71,8 +87,8 @@ pub struct Messages {
     free: Vec<u32>,
     queues: FastMap<Channel, Queue>,
     sweep_at: usize,
-    /// When the next transfer ends on the target, as bits.
-    timer: u64,
+    /// When the next transfer ends on the target.
+    pub(super) timer: Option<f64>,
     /// Transfers that have ended there without that being told yet.
     done: Vec<(u32, f64)>,
 }
@@ -110,8 +126,8 @@ impl Walk<'_, '_> {
         &mut self,
         id: u32,
         channel: Channel,
+        bytes: u64,
         sending: Sending,
-        prices: &Prices,
         output: &mut Output<'_>,
     ) -> Result<(), TransformError> {
         let lane = &self.lanes[id as usize];
@@ -120,7 +136,8 @@ impl Walk<'_, '_> {
         // A blocking send to oneself waits for no receive that is posted after it: the run would stand still.
         let to_itself = channel.source == channel.destination && !sending.nonblocking;
         let buffered = sending.buffered || to_itself;
-        let meets = |price: &crate::transform::tariff::Price| !buffered && (price.rendezvous || sending.synchronous);
+        let prices = self.tariff.prices(bytes, self.given.way(channel.source, channel.destination));
+        let meets = |price: &Price| !buffered && (price.rendezvous || sending.synchronous);
         let rendezvous = (meets(&prices.base), meets(&prices.target));
         let over = if sending.combined {
             (exit1.min(sent.0 + prices.base.send), sent.1 + prices.target.send)
@@ -131,7 +148,8 @@ impl Walk<'_, '_> {
         let message = self.messages.new_message(Message {
             source: channel.source,
             destination: channel.destination,
-            prices: *prices,
+            base: Fare::new(&prices.base),
+            target: Fare::new(&prices.target),
             rendezvous,
             sent,
             over,
@@ -168,16 +186,17 @@ impl Walk<'_, '_> {
         self.messages.sweep();
         let queue = self.messages.queues.entry(channel).or_default();
         let probers = std::mem::take(&mut queue.probers);
-        let receiver = queue.receivers.pop_front();
+        let (receiver, post) = (queue.receivers.pop_front(), queue.posts.pop_front());
+        if receiver.is_none() {
+            queue.sent.push_back(message);
+            queue.assigned += usize::from(post.is_some());
+        }
+        if let Some(post) = post {
+            self.receive_is_posted(message, post);
+        }
         if let Some(receiver) = receiver {
             self.attach(message, receiver);
             self.lanes[receiver as usize].need -= 1;
-        } else if let Some(post) = queue.posts.pop_front() {
-            queue.sent.push_back(message);
-            queue.assigned += 1;
-            self.receive_is_posted(message, post);
-        } else {
-            queue.sent.push_back(message);
         }
         for prober in probers {
             self.saw(prober, message);
@@ -289,7 +308,7 @@ impl Walk<'_, '_> {
     /// The probe of a lane has found this message: its head, which travels as an empty one does.
     fn saw(&mut self, id: u32, message: u32) {
         let m = self.messages.slab[message as usize];
-        let empty = *self.tariff.prices(0, self.way(m.source, m.destination));
+        let empty = *self.tariff.prices(0, self.given.way(m.source, m.destination));
         let lane = &mut self.lanes[id as usize];
         if m.sent.0 <= lane.call.exit.0 as f64 {
             let (start1, start2) = m.sent;

@@ -8,6 +8,7 @@ mod calls;
 mod collectives;
 mod lane;
 mod messages;
+mod order;
 mod stall;
 
 pub use lane::Totals;
@@ -25,15 +26,16 @@ use crate::transform::wire::Wire;
 use collectives::CommState;
 use lane::{Kind, Lane, Last, State};
 use messages::Messages;
+use messages::transfers::SHORT;
+use order::Order;
 use phasecast_trace::{Class, Nanos, Trace};
-use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// No lane, no message.
 const NONE: u32 = u32::MAX;
-/// In the order of times: the next transfer ends.
-const TIMER: u32 = u32::MAX;
+
+/// Calls of a rank that may be walked one after the other: a bound on the messages that its peers are behind.
+const IN_A_ROW: usize = 16;
 
 /// What the walk counted that a user should know.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +78,13 @@ impl Given<'_> {
     fn after(&self, rank: usize, start: f64, work: f64) -> f64 {
         self.calendar.map_or(start + work, |calendar| calendar.after(rank, start, work))
     }
+
+    /// Where messages between two ranks travel.
+    #[inline]
+    fn way(&self, a: u32, b: u32) -> Way {
+        let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
+        Way { base: of(self.nodes[0]), target: of(self.nodes[1]) }
+    }
 }
 
 /// What came out.
@@ -107,9 +116,11 @@ struct Walk<'a, 'b> {
     /// The latest exit of each rank.
     last: Vec<Last>,
     ended: Vec<bool>,
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
-    /// One more that belongs into the heap.
-    next: Option<(u64, u32)>,
+    order: Order,
+    /// The lane whose calls are being walked: its place in the order is told when that is over.
+    current: u32,
+    /// Messages of fewer bytes never share a link.
+    alone: u64,
     messages: Messages,
     comms: Vec<CommState>,
     begun: Vec<VecDeque<Begun>>,
@@ -134,6 +145,7 @@ pub fn walk<'a>(
     let nodes = |of: &[u32]| of.iter().max().map_or(1, |most| *most as usize + 1);
     let spans: Vec<_> = given.trace.ranks().map(|rank| given.trace.span(rank)).collect();
     let start = |rank: usize| spans[rank].0.0 as f64;
+    let alone = given.contention.map_or(u64::MAX, |_| tariff.bytes_of(SHORT));
     let mut walk = Walk {
         given,
         tariff,
@@ -143,8 +155,9 @@ pub fn walk<'a>(
         threads: (0..ranks).map(|_| Threads::default()).collect(),
         last: (0..ranks).map(|rank| Last { base: start(rank), now: start(rank), site: NONE }).collect(),
         ended: vec![false; ranks],
-        heap: BinaryHeap::new(),
-        next: None,
+        order: Order::new(),
+        current: NONE,
+        alone,
         messages: Messages::default(),
         comms: collectives::states(given),
         begun: (0..ranks).map(|_| VecDeque::new()).collect(),
@@ -173,18 +186,31 @@ impl Walk<'_, '_> {
     fn run(&mut self, output: &mut Output<'_>, progress: &dyn Fn(u64)) -> Result<(), TransformError> {
         let mut told = 0;
         loop {
-            let Some((time, id)) = self.first() else {
+            let first = self.order.first();
+            if let Some(end) = self.messages.timer.filter(|end| first.is_none_or(|(time, _)| *end < time)) {
+                self.timer(end, output)?;
+                continue;
+            }
+            let Some((_, id)) = first else {
                 if self.unstall(output)? {
                     continue;
                 }
                 return Ok(());
             };
-            let time = f64::from_bits(time);
-            if id == TIMER {
-                self.timer(time, output)?;
-                continue;
-            }
+            self.current = id;
             self.begin(id, output)?;
+            for _ in 1..IN_A_ROW {
+                if !self.at_any_time(id) {
+                    break;
+                }
+                self.begin(id, output)?;
+            }
+            self.current = NONE;
+            let lane = &self.lanes[id as usize];
+            match lane.state {
+                State::Ready => self.order.set(id, lane.enter2),
+                _ => self.order.clear(id),
+            }
             if self.counted.calls >= told + (1 << 14) {
                 told = self.counted.calls;
                 progress(told);
@@ -192,19 +218,19 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The first in the order of times. What was scheduled last is often it, and need not go through the heap.
+    /// Whether what comes out is the same if the next call of a lane is walked before those of other ranks that come
+    /// earlier: messages are matched, and collectives counted, in the order of the calls of each rank, and only those who
+    /// share a link must come to it in the order of times. What a rank does in a row is in the cache; what many ranks do in
+    /// turns is not.
     #[inline]
-    fn first(&mut self) -> Option<(u64, u32)> {
-        match (self.next.take(), self.heap.peek_mut()) {
-            (Some(mut next), Some(mut top)) => {
-                if top.0 < next {
-                    std::mem::swap(&mut top.0, &mut next);
-                }
-                Some(next)
-            }
-            (next, None) => next,
-            (None, Some(top)) => Some(PeekMut::pop(top).0),
-        }
+    fn at_any_time(&self, id: u32) -> bool {
+        let lane = &self.lanes[id as usize];
+        let rank = lane.rank as usize;
+        lane.state == State::Ready
+            && self.given.survey.threads[rank] == 0
+            && lane.call.bytes < self.alone
+            && self.threads[rank].parts(lane.position).iter().all(|part| part.bytes < self.alone)
+            && (lane.call.class != Class::Complete || self.begun[rank].is_empty())
     }
 
     /// A thread of a rank is met for the first time.
@@ -221,16 +247,13 @@ impl Walk<'_, '_> {
         loop {
             let lane = &mut self.lanes[id as usize];
             let thread = lane.thread;
-            let mut parts = std::mem::take(&mut lane.parts);
-            let mut call = lane.call;
             let (lanes, of_rank, supply) = (&self.lanes, &self.of_rank[rank], &mut self.supply);
             let known = |thread| of_rank.iter().any(|&other| lanes[other as usize].thread == thread);
-            let next = self.threads[rank].next(thread, known, || supply(rank), &mut call, &mut parts)?;
+            let next = self.threads[rank].next(thread, known, || supply(rank))?;
             let lane = &mut self.lanes[id as usize];
-            lane.parts = parts;
             match next {
-                Next::Call => {
-                    lane.call = call;
+                Next::Call(position) => {
+                    (lane.call, lane.position) = (*self.threads[rank].call(position), position);
                     self.schedule(id);
                     return Ok(());
                 }
@@ -268,10 +291,8 @@ impl Walk<'_, '_> {
         lane.enter2 = self.given.after(rank, lane.last.now, ratio * computed);
         lane.state = State::Ready;
         self.totals[rank].add(Kind::Compute, computed, lane.enter2 - lane.last.now, 0.0);
-        let next = (lane.enter2.to_bits(), id);
-        match self.next {
-            None => self.next = Some(next),
-            Some(_) => self.heap.push(Reverse(next)),
+        if id != self.current {
+            self.order.set(id, lane.enter2);
         }
     }
 
@@ -288,9 +309,11 @@ impl Walk<'_, '_> {
         let end = self.given.after(rank, end, 0.0);
         lane.constraints.clear();
         self.totals[rank].add(lane.kind, exit1 - enter1, end - lane.enter2, lane.spread);
-        let mut call = lane.call;
-        (call.enter, call.exit) = (nanos(lane.enter2), nanos(end));
-        output.push(rank, &call, &lane.parts)?;
+        if self.threads[rank].finish(lane.position, nanos(lane.enter2), nanos(end)) {
+            while let Some(block) = self.threads[rank].take_done() {
+                output.push(rank, block)?;
+            }
+        }
         let last = Last { base: exit1, now: end, site: lane.site };
         lane.last = last;
         if exit1 >= self.last[rank].base {
@@ -309,13 +332,6 @@ impl Walk<'_, '_> {
         let lane = &mut self.lanes[id as usize];
         lane.need -= 1;
         if lane.need == 0 && lane.state == State::Waiting { self.finish(id, output) } else { Ok(()) }
-    }
-
-    /// Where messages between two ranks travel.
-    #[inline]
-    fn way(&self, a: u32, b: u32) -> Way {
-        let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
-        Way { base: of(self.given.nodes[0]), target: of(self.given.nodes[1]) }
     }
 }
 

@@ -16,7 +16,7 @@ impl Walk<'_, '_> {
                 self.look(rank, output)?;
             }
         }
-        if !self.heap.is_empty() || self.next.is_some() {
+        if self.order.first().is_some() {
             return Ok(true);
         }
         let waiting: Vec<u32> = self.in_state(State::Waiting).collect();

@@ -3,12 +3,11 @@ use super::Message;
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::rules::{Carry, Constraint};
-use crate::transform::walk::{NONE, TIMER, Walk};
+use crate::transform::walk::{NONE, Walk};
 use crate::transform::wire;
-use std::cmp::Reverse;
 
 /// Transfers of less work than this, in ns, are not worth sharing.
-const SHORT: f64 = 1000.0;
+pub const SHORT: f64 = 1000.0;
 
 impl Walk<'_, '_> {
     fn ends(&self, side: usize, m: &Message) -> (u32, u32) {
@@ -18,7 +17,7 @@ impl Walk<'_, '_> {
 
     pub(super) fn start_base(&mut self, message: u32, at: f64) {
         let m = &self.messages.slab[message as usize];
-        let (ends, work) = (self.ends(0, m), m.prices.base.work);
+        let (ends, work) = (self.ends(0, m), m.base.work);
         let shares = self.given.contention.is_some() && work >= SHORT && self.wires[0].shares(ends);
         if shares {
             let slab = &mut self.messages.slab;
@@ -32,12 +31,12 @@ impl Walk<'_, '_> {
 
     pub(super) fn start_target(&mut self, message: u32, at: f64) {
         let m = &self.messages.slab[message as usize];
-        let (ends, work) = (self.ends(1, m), m.prices.target.work);
+        let (ends, work) = (self.ends(1, m), m.target.work);
         let shares = self.given.contention.is_some() && work >= SHORT && self.wires[1].shares(ends);
         let m = &mut self.messages.slab[message as usize];
         m.started.1 = at;
         if !shares {
-            m.arrives = at + m.prices.target.transfer;
+            m.arrives = at + m.target.transfer;
             return;
         }
         m.references += 1;
@@ -49,23 +48,17 @@ impl Walk<'_, '_> {
 
     fn set_timer(&mut self) {
         let done = self.messages.done.first().map(|(_, end)| *end);
-        if let Some(end) = done.or_else(|| self.wires[1].next_end()) {
-            self.messages.timer = end.to_bits();
-            self.heap.push(Reverse((end.to_bits(), TIMER)));
-        }
+        self.messages.timer = done.or_else(|| self.wires[1].next_end()).or(self.messages.timer);
     }
 
     /// The next transfer ends on the target.
     pub(in super::super) fn timer(&mut self, time: f64, output: &mut Output<'_>) -> Result<(), TransformError> {
-        if time.to_bits() != self.messages.timer {
-            return Ok(());
-        }
-        self.messages.timer = 0;
+        self.messages.timer = None;
         let mut done = std::mem::take(&mut self.messages.done);
         self.wires[1].advance(time, |id, end| done.push((id, end)));
         for (message, end) in done {
             let m = &mut self.messages.slab[message as usize];
-            m.arrives = end + (m.prices.target.transfer - m.prices.target.work);
+            m.arrives = end + (m.target.transfer - m.target.work);
             self.check(message, output)?;
             self.let_go(message);
         }
@@ -99,9 +92,11 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         (m.sender, m.later) = (id, true);
-        let prices = m.prices;
-        self.own(id, Carry::Add, |price| price.wait_send, &prices);
-        self.lanes[id as usize].need += 1;
+        let lane = &mut self.lanes[id as usize];
+        lane.own1 = lane.own1.max(m.base.wait_send);
+        lane.own2 = lane.own2.max(m.target.wait_send);
+        lane.carry = Carry::Add;
+        lane.need += 1;
         self.check(message, output)
     }
 
@@ -131,7 +126,7 @@ impl Walk<'_, '_> {
     fn transfers(&self, message: u32) -> (f64, f64) {
         let m = &self.messages.slab[message as usize];
         let done = if m.sharing { self.wires[0].end_of(message).unwrap_or(m.done) } else { m.done };
-        let base = done - m.started.0 + (m.prices.base.transfer - m.prices.base.work);
+        let base = done - m.started.0 + (m.base.transfer - m.base.work);
         (base, m.arrives - m.started.1)
     }
 
@@ -144,11 +139,11 @@ impl Walk<'_, '_> {
         if m.posted.0.max(m.sent.0) > exit1 && m.rendezvous.0 {
             return;
         }
-        let longer = (transfers.0 - m.prices.base.transfer, transfers.1 - m.prices.target.transfer);
+        let longer = (transfers.0 - m.base.transfer, transfers.1 - m.target.transfer);
         let (model, carry) = if m.later {
             (transfers, Carry::Add)
         } else {
-            ((m.prices.base.send + longer.0, m.prices.target.send + longer.1), Carry::Scale)
+            ((m.base.send + longer.0, m.target.send + longer.1), Carry::Scale)
         };
         let start = |met: bool, at: f64| if met { at } else { f64::NEG_INFINITY };
         // Where it does not wait for its receive, it does not wait for the transfer either.
