@@ -176,11 +176,13 @@ impl Objects {
         index
     }
 
-    /// Which kinds are looked up by the library's handle.
+    /// An object has got its library's handle: which kinds are looked up by it, and what was known of the object's own
+    /// before, perhaps of another object that had its number and was asked for since.
     #[inline(always)]
     fn remember(&mut self, kind: Kind, lower: usize, index: u32) {
         if !matches!(kind, Kind::Request | Kind::Message) {
             self.by_lower.insert((kind, lower), index);
+            self.forget_recent(kind, index);
         }
     }
 
@@ -230,7 +232,6 @@ impl Objects {
         if let Some(object) = self.get_mut(kind, index) {
             object.lower = lower;
             self.remember(kind, lower, index);
-            self.forget_recent(kind, index);
         }
     }
 
@@ -258,7 +259,7 @@ impl Objects {
         if let Some(object) = self.get_mut(kind, index) {
             *object = Object::default();
             self.free[slot(kind)].push(index);
-            if kind != Kind::Request {
+            if !matches!(kind, Kind::Request | Kind::Message) {
                 self.forget_recent(kind, index);
             }
         }
@@ -368,6 +369,34 @@ mod tests {
                         assert_eq!(objects.decode(kind, number as usize), None, "{}", constant.name);
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_stands_for_the_new_object() {
+        for abi in Abi::ALL {
+            let mut objects = Objects::new(abi);
+            for kind in KINDS.into_iter().filter(|&kind| kind != Kind::Keyval) {
+                // Without the memory that the session maps for objects of Open MPI's interface.
+                objects.filled = vec![u32::MAX; KINDS.len()];
+                let add = |objects: &mut Objects, lower| {
+                    let kind = if kind == Kind::Operation && abi == Abi::OpenMpi { Kind::Group } else { kind };
+                    let index = objects.add(kind, lower);
+                    (kind, index, objects.encode(kind, index))
+                };
+                let (kind, index, handle) = add(&mut objects, 77);
+                objects.keep_recent(kind, handle, 77);
+                objects.unset_lower(kind, index);
+                assert_eq!(objects.recent(kind, handle), None);
+                objects.release(kind, index);
+                // Something asks for what is gone.
+                objects.keep_recent(kind, handle, 0);
+                assert_eq!(add(&mut objects, 78), (kind, index, handle));
+                assert_eq!(objects.recent(kind, handle).unwrap_or(78), 78);
+                objects.keep_recent(kind, handle, 78);
+                objects.set_lower(kind, index, 79);
+                assert_eq!(objects.recent(kind, handle).unwrap_or(79), 79);
             }
         }
     }
