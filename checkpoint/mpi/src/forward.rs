@@ -10,9 +10,9 @@ use phasecast_abi::Direction;
 pub fn arguments<const N: usize>(call: &Call, count: usize) -> [usize; N] {
     let mut args = [0; N];
     // Not a loop over `count`, so that they can stay in registers.
-    for i in 0..N {
+    for (i, arg) in args.iter_mut().enumerate() {
         if i < 6 || i < count {
-            args[i] = call.arg(i);
+            *arg = call.arg(i);
         }
     }
     args

@@ -329,12 +329,14 @@ impl Session {
     /// A request is complete and gone.
     #[inline(always)]
     pub fn finish_request(&mut self, number: u32) {
-        // By hand rather than flattened: it is on every request's way.
-        for need in self.requests.remove(number).unwrap_or_default() {
+        let [datatype, comm] = self.requests.remove(number).unwrap_or_default();
+        let mut unused = |need: Option<(u8, u32)>| {
             if let Some((kind, index)) = need {
                 self.unused(crate::objects::KINDS[usize::from(kind)], index);
             }
-        }
+        };
+        unused(datatype);
+        unused(comm);
         self.objects.release(Kind::Request, number);
     }
 }
