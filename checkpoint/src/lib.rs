@@ -9,6 +9,7 @@ mod memory_tests;
 mod replaying;
 pub mod restore;
 mod restore_huge;
+pub mod restore_over;
 mod saving;
 
 pub use phasecast_mpi::Taken;

@@ -1,6 +1,7 @@
 //! Memory of every kind, saved, unmapped and restored: the same bytes, kinds of pages, marks and protections.
 use crate::memory::{self, HUGE, Mapping};
 use crate::memory_kinds::{Kind, Kinds, Stretch};
+use crate::restore_over::Remains;
 use crate::{dump, restore};
 use phasecast_image::{Content, Flags, Images, PAGE, State, Store, pack_file};
 use std::fs::File;
@@ -225,7 +226,7 @@ fn every_kind_of_memory_comes_back_as_it_was() {
     let images = Images::open(folder.path()).unwrap();
     let state = images.state(1, 0).unwrap();
     assert_eq!(state, first);
-    let stats = restore::memory(&images, &state).unwrap();
+    let stats = restore::memory(&images, &state, Remains::default()).unwrap();
     assert_eq!(stats.huge_refused, 0);
     assert_eq!(stats.huge, 4 * HUGE);
     assert_same(look(&range, &kinds), &expected);
@@ -243,7 +244,7 @@ fn every_kind_of_memory_comes_back_as_it_was() {
     let images = Images::open(&packed).unwrap();
     images.verify().unwrap();
     for cut in [3, 1] {
-        restore::memory(&images, &images.state(cut, 0).unwrap()).unwrap();
+        restore::memory(&images, &images.state(cut, 0).unwrap(), Remains::default()).unwrap();
         let mut found = look(&range, &kinds);
         if cut == 3 {
             assert_eq!(found[0].content[3].1[1], 201);
@@ -282,7 +283,7 @@ fn a_place_that_is_taken_is_refused_and_nothing_is_left() {
     unmap(&range);
     map(base + 312 * HUGE + PAGE64, PAGE64, libc::PROT_NONE, ANON, None);
     let images = Images::open(folder.path()).unwrap();
-    let error = restore::memory(&images, &state).unwrap_err();
+    let error = restore::memory(&images, &state, Remains::default()).unwrap_err();
     assert!(matches!(error, memory::MemoryError::Taken { .. }), "{error}");
     assert_eq!(memory::mappings(std::slice::from_ref(&range)).unwrap().len(), 1);
     unmap(&range);
@@ -290,7 +291,7 @@ fn a_place_that_is_taken_is_refused_and_nothing_is_left() {
     let path = folder.path().join("rank-00000.store");
     let file = File::options().read(true).write(true).open(path).unwrap();
     file.write_all_at(&[1, 2, 3], (1 << 20) + 4 * PAGE64 + 7).unwrap();
-    let error = restore::memory(&images, &state).unwrap_err().to_string();
+    let error = restore::memory(&images, &state, Remains::default()).unwrap_err().to_string();
     assert!(error.contains("page 4 has another content"), "{error}");
     assert!(memory::mappings(std::slice::from_ref(&range)).unwrap().is_empty());
 }
@@ -329,7 +330,7 @@ fn of_memory_that_ranks_share_only_the_own_part_is_saved() {
     assert_eq!(saved.unwrap().data, 3 * PAGE64);
     assert!(state.regions[0].flags.has(Flags::SHARED) && state.regions[0].backing.is_none());
     let images = Images::open(folder.path()).unwrap();
-    restore::memory(&images, &state).unwrap();
+    restore::memory(&images, &state, Remains::default()).unwrap();
     // SAFETY: memory that was just mapped.
     let pages = unsafe { std::slice::from_raw_parts(start as *const u8, 8 * PAGE) };
     let first: Vec<u8> = pages.chunks(PAGE).map(|page| page[0]).collect();
@@ -356,7 +357,7 @@ fn what_a_child_left_in_shared_memory_is_saved() {
     let (state, stats) = save(&range, Kinds::open().unwrap(), &mut store, 1);
     unmap(&range);
     assert_eq!((stats.data, state.regions[0].runs.len()), (PAGE64, 3));
-    restore::memory(&Images::open(folder.path()).unwrap(), &state).unwrap();
+    restore::memory(&Images::open(folder.path()).unwrap(), &state, Remains::default()).unwrap();
     assert_eq!((read(range.start), read(range.start + 3 * PAGE64)), (0, 42));
     unmap(&range);
 }
@@ -390,7 +391,89 @@ fn a_dump_on_the_stack_that_is_saved_is_sound() {
     unmap(&range);
     let images = Images::open(given.1.path()).unwrap();
     images.verify().unwrap();
-    restore::memory(&images, &images.state(1, 0).unwrap()).unwrap();
+    restore::memory(&images, &images.state(1, 0).unwrap(), Remains::default()).unwrap();
     assert_eq!(read(range.start), 1);
     unmap(&range);
+}
+
+/// Fills one block of 2 MB in one of several ways; huge pages are to be on for some.
+fn block(at: u64, way: u8) {
+    let marked = |mark| {
+        map(at, HUGE, RW, ANON, None);
+        advise(at, HUGE, mark);
+    };
+    huge_off(!(1..=3).contains(&way));
+    match way {
+        0 => {}
+        1..=3 => {
+            marked(libc::MADV_HUGEPAGE);
+            match way {
+                1 => scribble(at + 40 * PAGE64, 300),
+                2 => write(at + 5, 0),
+                _ => assert_eq!(read(at), 0),
+            }
+        }
+        4 => {
+            marked(libc::MADV_HUGEPAGE);
+            scribble(at + 3 * PAGE64, 200);
+        }
+        5..=7 => {
+            map(at, HUGE, RW, ANON, None);
+            scribble(at + u64::from(way) * 10 * PAGE64, 400);
+            (0..20).for_each(|page| write(at + page * PAGE64, 0));
+            (20..30).for_each(|page| assert_eq!(read(at + page * PAGE64), 0));
+        }
+        8 => {
+            marked(libc::MADV_NOHUGEPAGE);
+            scribble(at, 512);
+        }
+        9 => {
+            map(at, HUGE, RW, ANON, None);
+            scribble(at + PAGE64, 511);
+            protect(at, HUGE, libc::PROT_NONE);
+        }
+        _ => map(at, HUGE / 2, RW, ANON | libc::MAP_NORESERVE, None),
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    /// Restored over any other memory, a memory is what it is when restored into none.
+    #[test]
+    fn restored_over_another_a_memory_is_what_it_was(
+        ways in proptest::collection::vec((0u8..11, 0u8..11, proptest::bool::weighted(0.5)), 6),
+    ) {
+        let _alone = alone();
+        let base = 0x2006_4000_0000;
+        let range = base..base + 6 * HUGE;
+        // What a case that failed has left.
+        unmap(&range);
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::create(folder.path(), 0).unwrap();
+        let kinds = Kinds::open().unwrap();
+        let mut expected = Vec::new();
+        for cut in [1, 2] {
+            for (place, &(first, second, same)) in ways.iter().enumerate() {
+                block(base + place as u64 * HUGE, if same || cut == 1 { first } else { second });
+            }
+            huge_off(true);
+            expected = look(&range, &kinds);
+            save(&range, Kinds::open().unwrap(), &mut store, cut);
+            unmap(&range);
+        }
+        let images = Images::open(folder.path()).unwrap();
+        restore::memory(&images, &images.state(1, 0).unwrap(), Remains::default()).unwrap();
+        let remains = Remains::among(vec![range.clone()]);
+        let mut gone = vec![range.start];
+        gone.extend(remains.ranges().flat_map(|kept| [kept.start, kept.end]));
+        gone.push(range.end);
+        gone.chunks(2).filter(|gap| gap[0] < gap[1]).for_each(|gap| unmap(&(gap[0]..gap[1])));
+        let kept = restore::memory(&images, &images.state(2, 0).unwrap(), remains).unwrap().kept;
+        assert_same(look(&range, &kinds), &expected);
+        unmap(&range);
+        if ways.iter().all(|(first, _, same)| *same && (4..9).contains(first)) {
+            assert_eq!(kept, 6 * HUGE);
+        }
+    }
 }

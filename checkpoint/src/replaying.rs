@@ -2,6 +2,7 @@
 use crate::host::{FIRST_FILES, Work, hooks, work, write_report};
 use crate::job::{End, ReplayReport, Step, StepReport};
 use crate::restore;
+use crate::restore_over::Remains;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Library, session};
@@ -115,8 +116,9 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Insta
     };
     let step = Step { cut: first.cut, watch: Vec::new() };
     *work() = Work::Replay(Replay { out, step, report });
+    let mut remains = Remains::default();
     for step in steps {
-        one_step(&images, rank, level, step)?;
+        remains = one_step(&images, rank, level, step, remains)?;
     }
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let finalize_s = phasecast_mpi::finish_library(library).as_secs_f64();
@@ -125,7 +127,8 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Insta
     Ok(0)
 }
 
-fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
+/// Restarts an image over what is left of the one before; returns what it leaves itself.
+fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains) -> Result<Remains> {
     let started = Instant::now();
     let state = images.state(step.cut, rank)?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
@@ -135,7 +138,7 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     let (space_state, thread_state): (space::SpaceState, Vec<threads::ThreadState>) =
         (section(&state, "space")?, section(&state, "threads")?);
     let result: u64 = section(&state, "result")?;
-    restore::memory(images, &state)?;
+    restore::memory(images, &state, remains)?;
     space::set_state(&space_state)?;
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
@@ -176,8 +179,7 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step) -> Result<()> {
     session().tear_down();
     signals::clear();
     files::clear();
-    restore::clear();
-    Ok(())
+    Ok(Remains::leave())
 }
 
 /// Why there is no image of a rank: the launcher has started too many, or the set is not whole.

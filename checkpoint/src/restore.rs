@@ -2,12 +2,13 @@
 //! another speed (up to 19 % faster or 14 % slower).
 //!
 //! The order matters. Huge pages come first, each by its first touch; then huge pages are switched off for the process, so that
-//! all the rest becomes pages of 4 KB; then the contents; the marks and the protection of each region last.
+//! all the rest becomes pages of 4 KB, whatever a region's marks ask for; then the contents; the protection of each region last.
 use crate::memory::MemoryError;
 use crate::restore_huge as huge;
+use crate::restore_over::Remains;
 use phasecast_image::{Content, Flags, Images, PAGE, Piece, Protection, Region, State};
-use phasecast_process::space;
 use std::io;
+use std::ops::Range;
 
 /// What a restore did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,21 +19,31 @@ pub struct RestoreStats {
     pub huge: u64,
     /// Bytes for which the kernel had no huge page: the program may run slower there.
     pub huge_refused: u64,
+    /// Bytes of mappings that were taken over from the image before.
+    pub kept: u64,
 }
 
-/// Maps the memory of `state` back. The table of addresses ([`phasecast_process::space`]) is the caller's to set.
+/// Maps the memory of `state` back, over what the image before has left. The table of addresses
+/// ([`phasecast_process::space`]) is the caller's to set.
 ///
 /// # Errors
 /// If its place is taken, memory is short, or the images are damaged; nothing of it is mapped then.
-pub fn memory(images: &Images, state: &State) -> Result<RestoreStats, MemoryError> {
+pub fn memory(images: &Images, state: &State, remains: Remains) -> Result<RestoreStats, MemoryError> {
     let regions = huge::as_here(state);
-    let mut mapped = Mapped(Vec::with_capacity(regions.len()));
+    let kept = remains.fit(&regions);
+    let mut stats = RestoreStats { kept: kept.iter().map(|range| range.end - range.start).sum(), ..Default::default() };
+    let mut mapped = Mapped(kept.clone());
     for region in &regions {
-        map(region)?;
-        mapped.0.push((region.start, region.length));
+        let first = kept.partition_point(|range| range.end <= region.start);
+        let parts = || kept[first..].iter().take_while(|range| range.start < region.end());
+        let mut at = region.start;
+        for range in parts() {
+            map(region, at..range.start, true, &mut mapped)?;
+            at = range.end;
+        }
+        map(region, at..region.end(), parts().next().is_some(), &mut mapped)?;
     }
     let switch = huge::Switch::take();
-    let mut stats = RestoreStats::default();
     switch.set_off(false);
     regions.iter().for_each(huge::make);
     switch.set_off(true);
@@ -50,20 +61,15 @@ pub fn memory(images: &Images, state: &State) -> Result<RestoreStats, MemoryErro
 }
 
 /// Mappings that go again if a restore fails.
-struct Mapped(Vec<(u64, u64)>);
+struct Mapped(Vec<Range<u64>>);
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        for &(start, length) in &self.0 {
-            // SAFETY: a mapping that this restore made; nothing runs there.
-            unsafe { libc::munmap(start as *mut _, length as usize) };
+        for range in &self.0 {
+            // SAFETY: a mapping of this restore; nothing runs there.
+            unsafe { libc::munmap(range.start as *mut _, (range.end - range.start) as usize) };
         }
     }
-}
-
-/// Unmaps the whole upper half, for the next image. To be called on the host's own stack, when no thread of it is left.
-pub fn clear() {
-    space::unmap_all();
 }
 
 fn checked(result: libc::c_int, action: &'static str, start: u64, length: u64) -> Result<(), MemoryError> {
@@ -78,14 +84,24 @@ fn is_bare(region: &Region) -> bool {
     region.runs.iter().all(|run| run.content == Content::Untouched)
 }
 
-fn map(region: &Region) -> Result<(), MemoryError> {
-    let Region { start, length, .. } = *region;
+/// Maps a part of a region, with its marks. If it is to be `joined` with another part that is there, the kernel must not
+/// take it for a part of a neighbour before it has these.
+fn map(region: &Region, part: Range<u64>, joined: bool, mapped: &mut Mapped) -> Result<(), MemoryError> {
+    if part.is_empty() {
+        return Ok(());
+    }
+    let (start, length) = (part.start, part.end - part.start);
     let has = |flag| region.flags.has(flag);
     let mut flags = libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     flags |= if has(Flags::SHARED) { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
     flags |= if has(Flags::NO_RESERVE) { libc::MAP_NORESERVE } else { 0 };
     flags |= if has(Flags::STACK) { libc::MAP_GROWSDOWN } else { 0 };
-    let protection = if is_bare(region) { protection(region) } else { libc::PROT_READ | libc::PROT_WRITE };
+    let writable = libc::PROT_READ | libc::PROT_WRITE;
+    let protection = match is_bare(region) {
+        true => protection(region),
+        false if joined => libc::PROT_READ,
+        false => writable,
+    };
     // SAFETY: an anonymous mapping that replaces none.
     let at = unsafe { libc::mmap(start as *mut _, length as usize, protection, flags, -1, 0) };
     if at == libc::MAP_FAILED {
@@ -100,6 +116,22 @@ fn map(region: &Region) -> Result<(), MemoryError> {
         // SAFETY: the mapping that was just made.
         unsafe { libc::munmap(at, length as usize) };
         return Err(MemoryError::Taken { start, length });
+    }
+    mapped.0.push(part);
+    let advice = [
+        (Flags::HUGE, libc::MADV_HUGEPAGE),
+        (Flags::NO_HUGE, libc::MADV_NOHUGEPAGE),
+        (Flags::DONT_FORK, libc::MADV_DONTFORK),
+        (Flags::WIPE_ON_FORK, libc::MADV_WIPEONFORK),
+        (Flags::DONT_DUMP, libc::MADV_DONTDUMP),
+    ];
+    for (_, advice) in advice.iter().filter(|(flag, _)| region.flags.has(*flag)) {
+        // SAFETY: marks on a mapping of our own. A kernel that lacks one runs the program without.
+        unsafe { libc::madvise(start as *mut _, length as usize, *advice) };
+    }
+    if joined {
+        // SAFETY: the mapping that was just made.
+        checked(unsafe { libc::mprotect(at, length as usize, writable) }, "protect", start, length)?;
     }
     Ok(())
 }
@@ -140,20 +172,9 @@ fn fill<'a>(region: &Region, hashes: &mut &'a [u128], pieces: &mut Vec<Piece<'a>
     data
 }
 
-/// Gives a region its marks and its protection.
+/// Gives a region its protection, and locks it where it was.
 fn finish(region: &Region) -> Result<(), MemoryError> {
     let Region { start, length, .. } = *region;
-    let advice = [
-        (Flags::HUGE, libc::MADV_HUGEPAGE),
-        (Flags::NO_HUGE, libc::MADV_NOHUGEPAGE),
-        (Flags::DONT_FORK, libc::MADV_DONTFORK),
-        (Flags::WIPE_ON_FORK, libc::MADV_WIPEONFORK),
-        (Flags::DONT_DUMP, libc::MADV_DONTDUMP),
-    ];
-    for (_, advice) in advice.iter().filter(|(flag, _)| region.flags.has(*flag)) {
-        // SAFETY: marks on a mapping of our own. A kernel that lacks one runs the program without.
-        unsafe { libc::madvise(start as *mut _, length as usize, *advice) };
-    }
     if region.flags.has(Flags::LOCKED) {
         // What was never touched stays so. If the limit is too low here, the memory can be swapped, which is no other result.
         // SAFETY: a mapping of our own.

@@ -80,15 +80,11 @@ fn promote(region: &mut Region) {
 
 /// Makes the huge pages of a region by touching each once.
 pub(crate) fn make(region: &Region) {
-    let stretches = huge_stretches(region);
-    let ask = |from: u64, to: u64| {
-        // SAFETY: a mapping of our own. If the kernel has no huge pages, the touches make small ones.
-        unsafe { libc::madvise(from as *mut _, (to - from) as usize, libc::MADV_HUGEPAGE) };
-    };
-    if region.flags.has(Flags::HUGE) {
-        ask(region.start, region.end());
-    } else if memory::huge_policy() != HugePolicy::Always {
-        stretches.iter().for_each(|&(from, to)| ask(from, to));
+    if !region.flags.has(Flags::HUGE) && memory::huge_policy() != HugePolicy::Always {
+        for (from, to) in huge_stretches(region) {
+            // SAFETY: a mapping of our own. If the kernel has no huge pages, the touches make small ones.
+            unsafe { libc::madvise(from as *mut _, (to - from) as usize, libc::MADV_HUGEPAGE) };
+        }
     }
     let mut at = region.start;
     for run in &region.runs {

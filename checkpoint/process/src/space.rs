@@ -220,12 +220,28 @@ pub fn set_state(state: &SpaceState) -> Result<(), Error> {
     Ok(())
 }
 
-/// Unmaps all that the upper half has, through the C library, so that caches of registered memory see it. To be called
-/// on the host's own stack, when no thread of the upper half is left.
+/// Unmaps all that the upper half has. As [`unmap_all_but`].
 pub fn unmap_all() {
+    unmap_all_but(&[]);
+}
+
+/// Unmaps what the upper half has but for these ranges (ascending, each within one of its own), and forgets all of it.
+/// Through the C library, so that caches of registered memory see it. To be called on the host's own stack, when no thread
+/// of the upper half is left.
+pub fn unmap_all_but(kept: &[Range<usize>]) {
+    let unmap = |start: usize, end: usize| {
+        if start < end {
+            // SAFETY: the table names only mappings of the upper half, and nobody runs there any more.
+            unsafe { libc::munmap(start as *mut libc::c_void, end - start) };
+        }
+    };
     for (start, end) in ranges() {
-        // SAFETY: the table names only mappings of the upper half, and nobody runs there any more.
-        unsafe { libc::munmap(start as *mut libc::c_void, end - start) };
+        let mut at = start;
+        for range in kept.iter().filter(|range| start <= range.start && range.end <= end) {
+            unmap(at, range.start);
+            at = range.end;
+        }
+        unmap(at, end);
     }
     let mut table = TABLE.lock();
     table.count = 0;

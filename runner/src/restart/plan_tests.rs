@@ -66,6 +66,17 @@ pub fn two_kinds(iterations: usize) -> Analysis {
     analysis(&pieces)
 }
 
+/// The same with a third kind, once in ten iterations.
+pub fn two_kinds_and_a_rare_one(iterations: usize) -> Analysis {
+    let mut pieces = vec![(0, 300 * MS, 310 * MS)];
+    for at in 0..iterations {
+        pieces.extend([(1, 240 * MS, 241 * MS), (2, 460 * MS, 461 * MS)]);
+        pieces.extend((at % 10 == 5).then_some((4, 350 * MS, 351 * MS)));
+    }
+    pieces.push((3, 5 * MS, 5 * MS));
+    analysis(&pieces)
+}
+
 fn planned(analysis: &Analysis, most: Option<usize>) -> (Profile, Vec<Window>) {
     let profile = Profile::of(analysis).expect("the pieces are cuts");
     let windows = plan(analysis, &profile, most, 0.1);

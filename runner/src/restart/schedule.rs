@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 const FEWEST: usize = 2;
 /// Rounds of one launch, if they take at most this share of the time that is left: their middle is free of bursts.
 const ROUNDS: (usize, f64) = (3, 0.6);
+/// A window shows enough if what it does not show of a round takes at most this share of the time of its phases.
+const UNSHOWN: f64 = 0.1;
 /// The share of the time left over that longer windows are planned to use.
 const SPARE: f64 = 0.9;
 /// The most by which a window is made longer, in seconds.
@@ -107,27 +109,29 @@ impl Costs<'_> {
         self.restart_s(seen) + seen.pace() * self.profile.time(window.run())
     }
 
-    /// A single window, longer than planned, that shows as many of the round's phases as one can at no more than this
-    /// cost, in seconds: where a restart takes longer than what is measured after it, it should show all it can. None
-    /// where restarts are cheaper than that.
-    fn one_for_all(&self, round: &[Window], seen: &Seen, most_s: f64) -> Option<Window> {
-        let runs_s: f64 = round.iter().map(|w| seen.pace() * self.profile.time(w.run())).sum();
-        if self.restart_s(seen) * round.len() as f64 <= runs_s {
-            return None;
-        }
+    /// A single window, longer than planned, for a round for which there is no time: the one with the most phases that is
+    /// within the time left. If none is that shows enough, the shortest that shows enough, or else the one with the most
+    /// phases, at no more than `most_s` seconds.
+    fn one_for_all(&self, round: &[Window], seen: &Seen, left: f64, most_s: f64) -> Option<Window> {
+        let time = |phases: &BTreeSet<usize>| phases.iter().map(|&phase| self.profile.time_of(phase)).sum::<f64>();
         let mut wanted: BTreeSet<usize> = round.iter().flat_map(|w| self.profile.phases(w.pieces())).collect();
-        while !wanted.is_empty() {
+        let enough_s = (1.0 - UNSHOWN) * time(&wanted);
+        let mut best = None;
+        while !wanted.is_empty() && (best.is_none() || time(&wanted) >= enough_s) {
             let longer = round.iter().filter_map(|w| self.profile.showing(w, &wanted));
             let priced = longer.map(|w| (self.window_s(&w, seen), w)).filter(|(cost_s, _)| *cost_s <= most_s);
-            if let Some((_, window)) = priced.min_by(|a, b| a.0.total_cmp(&b.0)) {
-                return Some(window);
+            if let Some((cost_s, window)) = priced.min_by(|a, b| a.0.total_cmp(&b.0)) {
+                best = Some(window);
+                if cost_s <= left {
+                    break;
+                }
             }
             // The phase with the least time is the first to go.
-            let time = |phase: &usize| self.profile.time_of(*phase);
-            let least = wanted.iter().copied().min_by(|a, b| time(a).total_cmp(&time(b)))?;
+            let time_of = |phase: &usize| self.profile.time_of(*phase);
+            let least = wanted.iter().copied().min_by(|a, b| time_of(a).total_cmp(&time_of(b)))?;
             wanted.remove(&least);
         }
-        None
+        best
     }
 
     /// The windows of the next launch, in order: a round, or what there is time for of it; then one-offs, the longest
@@ -144,10 +148,13 @@ impl Costs<'_> {
             let cost = |windows: &[Window]| windows.iter().map(|w| self.window_s(w, seen)).sum::<f64>();
             let room = (left / round_s.max(1e-9) * count as f64).max(0.0) as usize;
             if room < count {
-                // Where restarts are dear (large images), one that shows all phases must do, or a spread part of the round.
+                // A spread part of the round; where that takes too long, or a restart longer than what is measured after
+                // it, one that shows all it can.
                 let part = room.max(FEWEST.min(count));
                 let spread: Vec<Window> = (0..part).map(|at| round[at * count / part]).collect();
-                let one = self.one_for_all(&round, seen, cost(&spread));
+                let dear = 2.0 * self.restart_s(seen) * count as f64 > round_s;
+                let most_s = if dear { cost(&spread) } else { left };
+                let one = self.one_for_all(&round, seen, left, most_s).filter(|_| dear || cost(&spread) > left);
                 round = one.map_or(spread, |one| {
                     let more_s = SPARE * (left - cost(&[one])) / seen.pace();
                     vec![self.profile.longer(&one, more_s.clamp(0.0, LONGEST_S))]
@@ -189,7 +196,7 @@ mod tests {
     use super::*;
     use crate::restart::manifest::{EdgeTimes, FORMAT, Needs, ProgramFile};
     use crate::restart::plan::plan;
-    use crate::restart::plan::tests::{MS, loop_of, two_kinds};
+    use crate::restart::plan::tests::{MS, loop_of, two_kinds, two_kinds_and_a_rare_one};
     use crate::signature::this_machine;
     use phasecast_analyzer::Analysis;
 
@@ -250,6 +257,21 @@ mod tests {
         };
         assert_eq!(steps.len(), 1, "{steps:?}");
         assert!(windows.len() > 1 && phases(&steps) == phases(&windows), "{steps:?} for {windows:?}");
+    }
+
+    #[test]
+    fn a_phase_that_takes_little_is_left_out_where_there_is_no_time_for_it() {
+        let analysis = two_kinds_and_a_rare_one(40);
+        let restart_s = restart_s(1_000_000_000, 1);
+        let phases = |left| {
+            let (steps, _, profile) = scheduled_of(&analysis, 1_000_000_000, &Seen::default(), left, true);
+            assert_eq!(steps.len(), 1, "{steps:?}");
+            let shown: BTreeSet<usize> = profile.phases(steps[0].pieces()).collect();
+            (shown, restart_s + profile.time(steps[0].run()))
+        };
+        let (all, all_s) = phases(3.2);
+        let (most, most_s) = phases(2.6);
+        assert!(all.len() == 3 && most.len() == 2 && most_s < all_s, "{all:?} in {all_s}, {most:?} in {most_s}");
     }
 
     #[test]

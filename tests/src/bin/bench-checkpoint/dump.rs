@@ -1,4 +1,5 @@
 //! How fast memory is saved and restored, against writing and reading the same bytes plainly.
+use phasecast_checkpoint::restore_over::Remains;
 use phasecast_checkpoint::{dump, restore};
 use phasecast_image::{Images, PAGE, State, Store, pack_file};
 use phasecast_process::space::{self, SpaceState};
@@ -59,7 +60,7 @@ fn measure(folder: &Path, about: &str, huge: bool) -> Result<(), Box<dyn std::er
     figure(&what, BYTES as f64 / median(&passed) / 1e9, "GB/s", Bound::None);
     share(&format!("{about}: restoring from a folder / reading"), &read, &folders);
     share(&format!("{about}: restoring from a packed file / reading"), &read, &packs);
-    restore::clear();
+    space::unmap_all();
     Ok(())
 }
 
@@ -127,9 +128,9 @@ fn passing(path: &Path) -> io::Result<()> {
 }
 
 fn restoring(set: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    restore::clear();
+    space::unmap_all();
     let images = Images::open(set)?;
-    let stats = restore::memory(&images, &images.state(0, 0)?)?;
+    let stats = restore::memory(&images, &images.state(0, 0)?, Remains::default())?;
     assert_eq!(stats.huge_refused, 0);
     occupy()
 }
