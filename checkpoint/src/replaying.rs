@@ -138,7 +138,7 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains
     let (space_state, thread_state): (space::SpaceState, Vec<threads::ThreadState>) =
         (section(&state, "space")?, section(&state, "threads")?);
     let result: u64 = section(&state, "result")?;
-    restore::memory(images, &state, remains)?;
+    let restored = restore::memory(images, &state, remains)?;
     space::set_state(&space_state)?;
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
@@ -179,7 +179,7 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains
     session().tear_down();
     signals::clear();
     files::clear();
-    Ok(Remains::leave())
+    Ok(Remains::leave(restored.data))
 }
 
 /// Why there is no image of a rank: the launcher has started too many, or the set is not whole.

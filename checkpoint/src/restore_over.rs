@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// Mappings shorter than this, in bytes, are made again.
 const WORTH: u64 = HUGE;
+/// Images with fewer bytes too: to ask the kernel for its mappings takes 2 ms, to make as many pages 4 ms.
+const IMAGE_WORTH: u64 = 16 << 20;
 /// Marks with which a mapping may stay, if the image has the same.
 const PLAIN: u16 = Flags::HUGE | Flags::NO_HUGE | Flags::NO_RESERVE | Flags::DONT_DUMP;
 /// What their like may do: all that is kept is written at once.
@@ -22,9 +24,10 @@ const WRITABLE: Protection = Protection(Protection::READ | Protection::WRITE);
 pub struct Remains(Vec<Mapping>);
 
 impl Remains {
-    /// Unmaps the upper half but for what the next image may take over. To be called as [`space::unmap_all_but`].
-    pub(crate) fn leave() -> Remains {
-        let remains = Remains::among(memory::ranges());
+    /// Unmaps the upper half but for what the image after one of so many bytes may take over. To be called as
+    /// [`space::unmap_all_but`].
+    pub(crate) fn leave(data: u64) -> Remains {
+        let remains = if data < IMAGE_WORTH { Remains::default() } else { Remains::among(memory::ranges()) };
         let kept: Vec<Range<usize>> = remains.ranges().map(|range| range.start as usize..range.end as usize).collect();
         space::unmap_all_but(&kept);
         remains
@@ -36,14 +39,11 @@ impl Remains {
     }
 
     /// The mappings in these ranges that may be taken over.
-    pub(crate) fn among(mut ranges: Vec<Range<u64>>) -> Remains {
-        let large = |range: &Range<u64>| range.end - range.start >= WORTH;
-        ranges.retain(large);
-        // The kernel takes a while to list all of them.
-        let mut mappings = if ranges.is_empty() { Vec::new() } else { memory::mappings(&ranges).unwrap_or_default() };
+    pub(crate) fn among(ranges: Vec<Range<u64>>) -> Remains {
+        let mut mappings = memory::mappings(&ranges).unwrap_or_default();
         mappings.retain(|m| {
             let anonymous = m.inode == 0 && m.name.is_empty() && m.flags.0 & !PLAIN == 0;
-            anonymous && large(&(m.start..m.end)) && m.protection == WRITABLE
+            anonymous && m.end - m.start >= WORTH && m.protection == WRITABLE
         });
         Remains(mappings)
     }
