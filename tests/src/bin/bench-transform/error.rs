@@ -84,14 +84,14 @@ pub fn run(args: &[String]) -> Res<()> {
             }
         }
     }
-    let halves = [Halves::of_job(100_000), Halves::of_job(1000), Halves::of_rank()];
+    let halves = [Halves::of_job(100_000), Halves::of_job(10_000), Halves::of_job(1000), Halves::of_rank()];
     // The base itself: what remains of the error there is the noise of the machine, and what tracing costs.
     let mut targets = vec![
         Target { name: "base", launcher: "mpirun.openmpi -n {n}".into(), mpich: false },
         Target { name: "tcp", launcher: "mpirun.openmpi --mca btl tcp,self -n {n}".into(), mpich: false },
         Target { name: "mpich", launcher: "mpirun.mpich -n {n}".into(), mpich: true },
     ];
-    for (name, half) in ["half", "turns", "stops"].into_iter().zip(&halves) {
+    for (name, half) in ["half", "short", "turns", "stops"].into_iter().zip(&halves) {
         let launcher = match half {
             Ok(half) if name == "stops" => format!("mpirun.openmpi -n {{n}} {}", half.script()),
             Ok(half) => format!("{} mpirun.openmpi --bind-to none -n {{n}}", half.script()),
