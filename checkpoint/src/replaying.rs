@@ -117,9 +117,14 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Insta
     let step = Step { cut: first.cut, watch: Vec::new() };
     *work() = Work::Replay(Replay { out, step, report });
     let mut remains = Remains::default();
-    for step in steps {
-        remains = one_step(&images, rank, level, step, remains)?;
+    let mut steps = steps.into_iter().peekable();
+    while let Some(step) = steps.next() {
+        let data = one_step(&images, rank, level, step, std::mem::take(&mut remains))?;
+        if steps.peek().is_some() {
+            remains = Remains::leave(data);
+        }
     }
+    space::unmap_all();
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let finalize_s = phasecast_mpi::finish_library(library).as_secs_f64();
     replay.report.end = Some(End { finalize_s, at_ns: now_ns() });
@@ -127,8 +132,9 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Insta
     Ok(0)
 }
 
-/// Restarts an image over what is left of the one before; returns what it leaves itself.
-fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains) -> Result<Remains> {
+/// Restarts an image over what is left of the one before; returns how many bytes it had. Its memory stays, with nothing
+/// that runs there.
+fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains) -> Result<u64> {
     let started = Instant::now();
     let state = images.state(step.cut, rank)?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
@@ -179,7 +185,7 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains
     session().tear_down();
     signals::clear();
     files::clear();
-    Ok(Remains::leave(restored.data))
+    Ok(restored.data)
 }
 
 /// Why there is no image of a rank: the launcher has started too many, or the set is not whole.

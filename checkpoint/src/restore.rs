@@ -7,6 +7,7 @@ use crate::memory::MemoryError;
 use crate::restore_huge as huge;
 use crate::restore_over::Remains;
 use phasecast_image::{Content, Flags, Images, PAGE, Piece, Protection, Region, State};
+use phasecast_process::space::gaps;
 use std::io;
 use std::ops::Range;
 
@@ -35,13 +36,11 @@ pub fn memory(images: &Images, state: &State, remains: Remains) -> Result<Restor
     let mut mapped = Mapped(kept.clone());
     for region in &regions {
         let first = kept.partition_point(|range| range.end <= region.start);
-        let parts = || kept[first..].iter().take_while(|range| range.start < region.end());
-        let mut at = region.start;
-        for range in parts() {
-            map(region, at..range.start, true, &mut mapped)?;
-            at = range.end;
+        let parts: Vec<_> = kept[first..].iter().take_while(|range| range.start < region.end()).cloned().collect();
+        let joined = !parts.is_empty();
+        for gap in gaps(region.start..region.end(), parts) {
+            map(region, gap, joined, &mut mapped)?;
         }
-        map(region, at..region.end(), parts().next().is_some(), &mut mapped)?;
     }
     let switch = huge::Switch::take();
     switch.set_off(false);
@@ -87,9 +86,6 @@ fn is_bare(region: &Region) -> bool {
 /// Maps a part of a region, with its marks. If it is to be `joined` with another part that is there, the kernel must not
 /// take it for a part of a neighbour before it has these.
 fn map(region: &Region, part: Range<u64>, joined: bool, mapped: &mut Mapped) -> Result<(), MemoryError> {
-    if part.is_empty() {
-        return Ok(());
-    }
     let (start, length) = (part.start, part.end - part.start);
     let has = |flag| region.flags.has(flag);
     let mut flags = libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;

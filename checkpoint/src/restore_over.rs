@@ -7,7 +7,7 @@
 use crate::memory::{self, HUGE, Mapping};
 use crate::memory_kinds::{Kind, Kinds, Stretch};
 use phasecast_image::{Content, Flags, PAGE, Protection, Region};
-use phasecast_process::space;
+use phasecast_process::space::{self, gaps};
 use std::ops::Range;
 
 /// Mappings shorter than this, in bytes, are made again.
@@ -58,13 +58,9 @@ impl Remains {
         let mut places = self.places(regions, &kinds).into_iter().peekable();
         let mut kept = Vec::new();
         for mapping in &self.0 {
-            let (mut at, mut own) = (mapping.start, Vec::new());
-            while let Some(place) = places.next_if(|place| place.part.start < mapping.end) {
-                unmap(at..place.part.start);
-                at = place.part.end;
-                own.push(place);
-            }
-            unmap(at..mapping.end);
+            let own: Vec<Place<'_>> =
+                std::iter::from_fn(|| places.next_if(|place| place.part.start < mapping.end)).collect();
+            gaps(mapping.start..mapping.end, own.iter().map(|place| place.part.clone())).for_each(unmap);
             // Only now: a huge page of which a part was unmapped is none any more.
             own.into_iter().for_each(|place| kept.extend(fit_part(place, mapping, &kinds)));
         }
@@ -116,26 +112,18 @@ fn fit_part(Place { part, region }: Place<'_>, mapping: &Mapping, kinds: &Kinds)
     };
     let Changes { discard, zero, mut remap } = changes(&part, &found, region);
     for range in discard {
-        // SAFETY: as above. Through the C library, so that caches of registered memory see it.
+        // SAFETY: memory of the image before, in which nothing runs any more. Through the C library, so that caches of registered memory see it.
         if unsafe { libc::madvise(range.start as *mut _, length(&range), libc::MADV_DONTNEED) } != 0 {
             remap.push(range);
         }
     }
     for range in zero {
-        // SAFETY: as above: pages that are there and may be written.
+        // SAFETY: as for what is discarded: pages that are there and may be written.
         unsafe { std::ptr::write_bytes(range.start as *mut u8, 0, length(&range)) };
     }
     remap.sort_by_key(|range| range.start);
-    let mut kept = Vec::new();
-    let mut at = part.start;
-    for range in remap {
-        kept.push(at..range.start);
-        at = range.end;
-        unmap(range);
-    }
-    kept.push(at..part.end);
-    kept.retain(|range| !range.is_empty());
-    kept
+    remap.iter().cloned().for_each(unmap);
+    gaps(part, remap).collect()
 }
 
 /// What must happen to pages before they can be written over.
@@ -198,8 +186,6 @@ fn length(range: &Range<u64>) -> usize {
 }
 
 fn unmap(range: Range<u64>) {
-    if !range.is_empty() {
-        // SAFETY: a mapping of the image before, in which nothing runs any more.
-        unsafe { libc::munmap(range.start as *mut _, length(&range)) };
-    }
+    // SAFETY: a mapping of the image before, in which nothing runs any more.
+    unsafe { libc::munmap(range.start as *mut _, length(&range)) };
 }

@@ -229,23 +229,26 @@ pub fn unmap_all() {
 /// Through the C library, so that caches of registered memory see it. To be called on the host's own stack, when no thread
 /// of the upper half is left.
 pub fn unmap_all_but(kept: &[Range<usize>]) {
-    let unmap = |start: usize, end: usize| {
-        if start < end {
-            // SAFETY: the table names only mappings of the upper half, and nobody runs there any more.
-            unsafe { libc::munmap(start as *mut libc::c_void, end - start) };
-        }
-    };
     for (start, end) in ranges() {
-        let mut at = start;
-        for range in kept.iter().filter(|range| start <= range.start && range.end <= end) {
-            unmap(at, range.start);
-            at = range.end;
+        let within = kept.iter().filter(|range| start <= range.start && range.end <= end);
+        for gap in gaps(start..end, within.cloned()) {
+            // SAFETY: the table names only mappings of the upper half, and nobody runs there any more.
+            unsafe { libc::munmap(gap.start as *mut libc::c_void, gap.end - gap.start) };
         }
-        unmap(at, end);
     }
     let mut table = TABLE.lock();
     table.count = 0;
     (table.brk_start, table.brk, table.stack) = (0, 0, (0, 0));
+}
+
+/// What of `whole` lies in none of these ranges, which are ascending and within it.
+pub fn gaps<T: Copy + PartialOrd>(
+    whole: Range<T>,
+    taken: impl IntoIterator<Item = Range<T>>,
+) -> impl Iterator<Item = Range<T>> {
+    let mut at = whole.start;
+    let bounds = taken.into_iter().chain(std::iter::once(whole.end..whole.end));
+    bounds.map(move |range| std::mem::replace(&mut at, range.end)..range.start).filter(|gap| !gap.is_empty())
 }
 
 /// Maps memory for the upper half, at `at` or where the kernel would put it, and records it.

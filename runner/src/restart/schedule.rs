@@ -127,8 +127,8 @@ impl Costs<'_> {
                 }
             }
             // The phase with the least time is the first to go.
-            let time_of = |phase: &usize| self.profile.time_of(*phase);
-            let least = wanted.iter().copied().min_by(|a, b| time_of(a).total_cmp(&time_of(b)))?;
+            let time_of = |phase: usize| self.profile.time_of(phase);
+            let least = wanted.iter().copied().min_by(|&a, &b| time_of(a).total_cmp(&time_of(b)))?;
             wanted.remove(&least);
         }
         best
@@ -153,9 +153,10 @@ impl Costs<'_> {
                 let part = room.max(FEWEST.min(count));
                 let spread: Vec<Window> = (0..part).map(|at| round[at * count / part]).collect();
                 let dear = 2.0 * self.restart_s(seen) * count as f64 > round_s;
-                let most_s = if dear { cost(&spread) } else { left };
-                let one = self.one_for_all(&round, seen, left, most_s).filter(|_| dear || cost(&spread) > left);
-                round = one.map_or(spread, |one| {
+                let spread_s = cost(&spread);
+                let most_s = if dear { spread_s } else { left };
+                let one = (dear || spread_s > left).then(|| self.one_for_all(&round, seen, left, most_s));
+                round = one.flatten().map_or(spread, |one| {
                     let more_s = SPARE * (left - cost(&[one])) / seen.pace();
                     vec![self.profile.longer(&one, more_s.clamp(0.0, LONGEST_S))]
                 });
