@@ -2,7 +2,7 @@
 use crate::launch::Launcher;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_skeleton::program::calibrate::compile;
-use phasecast_skeleton::program::manifest::Run;
+use phasecast_skeleton::program::manifest::{Manifest, Run};
 use phasecast_trace::Nanos;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,7 @@ pub struct Built {
     program: PathBuf,
     launcher: Launcher,
     result: PathBuf,
+    rounds: u64,
     ranks: u32,
 }
 
@@ -39,13 +40,25 @@ impl Built {
     ///
     /// # Errors
     /// If there is no compiler or launcher, or the source cannot be built.
-    pub fn new(source: &[u8], compiler: &str, launcher: Option<&str>, ranks: u32, folder: &Path) -> Result<Built> {
+    pub fn new(
+        manifest: &Manifest,
+        source: &[u8],
+        compiler: &str,
+        launcher: Option<&str>,
+        folder: &Path,
+    ) -> Result<Built> {
         let folder = folder.canonicalize()?;
         let (text, program) = (folder.join("skeleton.c"), folder.join("skeleton"));
         std::fs::write(&text, source).with_context(|| format!("cannot write {}", text.display()))?;
         compile(compiler, &text, &program)?;
-        let launcher = Launcher::find(launcher, ranks, &program)?;
-        Ok(Built { program, launcher, result: folder.join("result.json"), ranks })
+        let launcher = Launcher::find(launcher, manifest.ranks, &program)?;
+        Ok(Built {
+            program,
+            launcher,
+            result: folder.join("result.json"),
+            rounds: manifest.rounds(),
+            ranks: manifest.ranks,
+        })
     }
 
     /// The launcher.
@@ -53,13 +66,14 @@ impl Built {
         &self.launcher
     }
 
-    /// Runs it once.
+    /// Runs it once, with the rounds that its manifest asks for.
     ///
     /// # Errors
     /// If it fails, or leaves no result.
     pub fn run(&self) -> Result<Run> {
         let _ = std::fs::remove_file(&self.result);
-        let mut launch = self.launcher.start(&[self.program.clone().into(), self.result.clone().into()])?;
+        let words = [self.program.clone().into(), self.result.clone().into(), self.rounds.to_string().into()];
+        let mut launch = self.launcher.start(&words)?;
         let started = launch.started_ns();
         let (status, ended) = launch.wait()?;
         if !status.success() {

@@ -41,7 +41,7 @@ pub fn predict(folder: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Predict
     let source = manifest.source(folder, wish.changed)?;
     let scratch = scratch_folder()?;
     let compiler = compiler(wish.cc, wish.launcher, None);
-    let built = Built::new(&source, &compiler, wish.launcher, manifest.ranks, scratch.path())?;
+    let built = Built::new(&manifest, &source, &compiler, wish.launcher, scratch.path())?;
     eprintln!("phasecast: {} ./skeleton", built.launcher());
     let budget = wish.budget.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_run_s);
     let bar = crate::progress::bar("running the skeleton", "runs");
@@ -92,7 +92,7 @@ impl Sample {
 
 fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     let here = Sample::of(runs.iter().map(|run| run.stands_for_s));
-    let startup_s = Sample::of(runs.iter().map(|run| (run.wall_s - run.run_s).max(0.0))).mean;
+    let startup_s = Sample::of(runs.iter().map(|run| (run.wall_s - run.all_rounds_s()).max(0.0))).mean;
     // What the skeleton cannot imitate made it too fast or too slow on the base: as much here.
     let base = Sample::of(manifest.runs.iter().map(|run| run.stands_for_s));
     let known = manifest.runs.len() >= 2 && base.mean > 0.0;
@@ -102,7 +102,7 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     let relative = if known { base.half() / base.mean } else { 0.0 };
     let sampling_s = (here.half() * factor).hypot(relative * run_s);
     let unmeasured_s = 0.5 * (factor - 1.0).abs() * run_s;
-    let measured_s: f64 = runs.iter().map(|run| run.run_s).sum();
+    let measured_s: f64 = runs.iter().map(Run::all_rounds_s).sum();
     let ratio = runs.iter().map(|run| run.stands_for_s).sum::<f64>() / measured_s.max(1e-9);
     // A whole run is so many times as long, and scatters the less.
     let freedom = here.count - 1.0;
@@ -145,7 +145,7 @@ fn phases(manifest: &Manifest, runs: &[Run], factor: f64) -> Vec<PhasePrediction
         (total > 0.0).then(|| PhasePrediction {
             id: at as u32,
             weight,
-            measured: part.count * runs.len() as u64,
+            measured: part.count * runs.iter().map(|run| run.rounds).sum::<u64>(),
             base_s: part.base_s / weight as f64,
             target_s: Some(total / weight as f64),
             total_s: total,

@@ -12,6 +12,11 @@ use std::path::Path;
 pub const VERSION: u32 = 1;
 /// The name of the file.
 pub const FILE: &str = "skeleton.json";
+/// A run of a skeleton takes at least so long on the base, in seconds: what is shorter says little of processors that are
+/// held to a share of their time by the tenth of a second.
+const LONG_S: f64 = 0.5;
+/// Rounds of a run at most.
+const MOST_ROUNDS: f64 = 10_000.0;
 /// The longest file that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
@@ -111,7 +116,10 @@ pub struct PartEntry {
 pub struct Run {
     /// From launch to the end of the launcher, in seconds.
     pub wall_s: f64,
-    /// Of that, the skeleton itself, in seconds.
+    /// How often the skeleton was done, one round after the other; the other times are those of one round.
+    #[serde(default = "one")]
+    pub rounds: u64,
+    /// The skeleton itself, without start and end of MPI, in seconds.
     pub run_s: f64,
     /// What it stands for, on the slowest rank, in seconds.
     pub stands_for_s: f64,
@@ -121,7 +129,16 @@ pub struct Run {
     pub mpi: String,
 }
 
+fn one() -> u64 {
+    1
+}
+
 impl Run {
+    /// Time of all rounds, in seconds.
+    pub fn all_rounds_s(&self) -> f64 {
+        self.rounds as f64 * self.run_s
+    }
+
     /// Reads the line of JSON that a skeleton leaves.
     pub fn parse(text: &str, wall_s: f64) -> Option<Run> {
         let line: serde_json::Value = serde_json::from_str(text.trim()).ok()?;
@@ -129,6 +146,7 @@ impl Run {
         let parts = line["parts"].as_array()?.iter().map(|part| number(part, "stands_for_s")).collect::<Option<_>>()?;
         Some(Run {
             wall_s,
+            rounds: line["rounds"].as_u64().unwrap_or(1),
             run_s: number(&line, "run_s")?,
             stands_for_s: number(&line, "stands_for_s")?,
             parts_s: parts,
@@ -138,6 +156,12 @@ impl Run {
 }
 
 impl Manifest {
+    /// How often a run is to do the skeleton, one round after the other, so that it takes [`LONG_S`] on the base.
+    pub fn rounds(&self) -> u64 {
+        let one_s = self.steps_s / self.ratio.max(1.0);
+        (LONG_S / one_s.max(LONG_S / MOST_ROUNDS)).ceil() as u64
+    }
+
     /// As JSON.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();

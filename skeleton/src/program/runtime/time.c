@@ -34,14 +34,14 @@ static void part(int next, double weight)
 }
 
 //@ report
-/* One line of JSON by rank 0: to the file that is named, else to standard output. */
-static int report(const char *path)
+/* One line of JSON by rank 0, with the times of one round: to the file that is named, else to standard output. */
+static int report(const char *path, long rounds)
 {
     static double all[RANKS][2 * PARTS];
     double mine[2 * PARTS];
     for (int i = 0; i < PARTS; i++) {
-        mine[2 * i] = passed[i];
-        mine[2 * i + 1] = stands_for[i];
+        mine[2 * i] = passed[i] / (double)rounds;
+        mine[2 * i + 1] = stands_for[i] / (double)rounds;
     }
     MPI_Gather(mine, 2 * PARTS, MPI_DOUBLE, all, 2 * PARTS, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (rank != 0)
@@ -76,9 +76,9 @@ static int report(const char *path)
             slowest = r;
         }
     }
-    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"run_s\":%.9f,\"stands_for_s\":%.9f,\"slowest\":%d,", mpi,
-            RANKS, run, whole, slowest);
-    fprintf(out, "\"parts\":[");
+    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"rounds\":%ld,\"run_s\":%.9f,\"stands_for_s\":%.9f,", mpi, RANKS,
+            rounds, run, whole);
+    fprintf(out, "\"slowest\":%d,\"parts\":[", slowest);
     for (int i = 0; i < PARTS; i++) {
         double low = -1.0, high = 0.0, sum = 0.0, stands = all[slowest][2 * i + 1];
         int taking_part = 0;

@@ -118,7 +118,7 @@ impl Writer<'_> {
     fn main(&self, out: &mut String, used: &BTreeSet<&'static str>) {
         let plan = self.plan;
         out.push_str(
-            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n",
+            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    long rounds = argc > 2 ? atol(argv[2]) : 1;\n    if (rounds < 1)\n        rounds = 1;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n",
         );
         if used.contains("far") {
             out.push_str("    make_far_set();\n");
@@ -150,26 +150,26 @@ impl Writer<'_> {
                 let _ = writeln!(out, "    if ({name}_alone[rank])\n        {name} = oneself();");
             }
         }
-        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n");
+        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n    for (long round = 0; round < rounds; round++) {\n");
         match plan.classes.len() {
-            1 => out.push_str("    class_0();\n"),
+            1 => out.push_str("        class_0();\n"),
             classes => {
-                out.push_str("    switch (class_of[rank]) {\n");
+                out.push_str("        switch (class_of[rank]) {\n");
                 for class in 0..classes {
-                    let _ = writeln!(out, "    case {class}:\n        class_{class}();\n        break;");
+                    let _ = writeln!(out, "        case {class}:\n            class_{class}();\n            break;");
                 }
-                out.push_str("    }\n");
+                out.push_str("        }\n");
             }
         }
         if used.contains("requests") {
-            out.push_str("    wait_for(0, SLOTS - 1);\n");
+            out.push_str("        wait_for(0, SLOTS - 1);\n");
         }
         if used.contains("detached") {
             out.push_str(
-                "    for (int i = 0; i < detached_open; i++)\n        MPI_Wait(detached + i, MPI_STATUS_IGNORE);\n",
+                "        for (int i = 0; i < detached_open; i++)\n            MPI_Wait(detached + i, MPI_STATUS_IGNORE);\n        detached_open = 0;\n",
             );
         }
-        out.push_str("    part(0, 1.0);\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL);\n    MPI_Finalize();\n    return failed;\n}\n");
+        out.push_str("        part(0, 1.0);\n    }\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL, rounds);\n    MPI_Finalize();\n    return failed;\n}\n");
     }
 }
 

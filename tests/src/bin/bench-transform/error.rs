@@ -57,6 +57,7 @@ const WAYS: [&str; 2] = ["kernels", "runs"];
 /// Runs it.
 pub fn run(args: &[String]) -> Res<()> {
     let (mut runs, mut machines, mut json, mut tables, mut jobs) = (10, None, None, false, Vec::new());
+    let mut fresh = false;
     let mut only: Option<String> = None;
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -67,6 +68,7 @@ pub fn run(args: &[String]) -> Res<()> {
             "--json" => json = Some(PathBuf::from(value()?)),
             "--only" => only = Some(value()?.clone()),
             "--tables" => tables = true,
+            "--fresh" => fresh = true,
             _ => {
                 let parts: Vec<String> = arg.split(':').map(str::to_owned).collect();
                 let [name, ranks, openmpi, mpich, rest @ ..] = parts.as_slice() else {
@@ -109,7 +111,7 @@ pub fn run(args: &[String]) -> Res<()> {
     let folder = machines.unwrap_or_else(|| scratch.path().to_owned());
     std::fs::create_dir_all(&folder)?;
     let base = Target { name: "base", launcher: "mpirun.openmpi -n {n}".into(), mpich: false };
-    for target in std::iter::once(&base).chain(&targets) {
+    for target in std::iter::once(&base).chain(&targets).filter(|_| !fresh) {
         characterize(&folder, target)?;
     }
     let mut list = Vec::new();
@@ -119,9 +121,10 @@ pub fn run(args: &[String]) -> Res<()> {
     for job in &jobs {
         let small = tempfile::tempdir()?;
         let ways = if job.small.is_some() { 2 } else { 1 };
-        let fresh = || (0..ways).map(|_| Row::default()).collect::<Vec<_>>();
-        let mut rows: Vec<Vec<Row>> = targets.iter().map(|_| fresh()).collect();
-        let setting = Setting { job, base: &base, targets: &targets, machines: &folder, small: small.path(), tables };
+        let blank = || (0..ways).map(|_| Row::default()).collect::<Vec<_>>();
+        let mut rows: Vec<Vec<Row>> = targets.iter().map(|_| blank()).collect();
+        let (targets, machines, small) = (targets.as_slice(), folder.as_path(), small.path());
+        let setting = Setting { job, base: &base, targets, machines, fresh, small, tables };
         setting.small()?;
         for run in 0..runs {
             setting.run(run, run + 1 == runs, &mut rows)?;
@@ -184,9 +187,14 @@ fn done(command: &mut Command) -> Res<String> {
     Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr)).into())
 }
 
+/// The file of a machine in a folder.
+fn machine(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("m.{name}.toml"))
+}
+
 /// Measures a machine where that was not done before.
 fn characterize(folder: &Path, target: &Target) -> Res<()> {
-    let file = folder.join(format!("m.{}.toml", target.name));
+    let file = machine(folder, target.name);
     if !file.exists() {
         println!("measuring {}", target.name);
         let mut command = phasecast(&["characterize", "-n", "2", "--launcher", &target.launcher, "-o"]);
@@ -216,6 +224,8 @@ struct Setting<'a> {
     targets: &'a [Target],
     /// Machine files.
     machines: &'a Path,
+    /// Whether each run has machine files of its own, measured beside it.
+    fresh: bool,
     /// Traces of the small runs.
     small: &'a Path,
     tables: bool,
@@ -236,10 +246,10 @@ impl Setting<'_> {
     }
 
     /// `phasecast transform` for a target; with K from the small runs if `way` is 1.
-    fn transform(&self, trace: &Path, target: &Target, way: usize, out: &Path) -> Command {
-        let machine = |name: &str| self.machines.join(format!("m.{name}.toml"));
+    fn transform(&self, machines: &Path, trace: &Path, target: &Target, way: usize, out: &Path) -> Command {
         let mut command = phasecast(&["transform", "--base"]);
-        command.arg(machine("base")).arg("--target").arg(machine(target.name)).arg(trace).arg("-o").arg(out);
+        let [one, other] = [self.base, target].map(|of| machine(machines, of.name));
+        command.arg(one).arg("--target").arg(other).arg(trace).arg("-o").arg(out);
         if way == 1 {
             command.arg("--ratios-from").arg(self.small_of(self.base)).arg(self.small_of(target));
         }
@@ -250,14 +260,17 @@ impl Setting<'_> {
     fn run(&self, run: usize, last: bool, rows: &mut [Vec<Row>]) -> Res<()> {
         let folder = tempfile::tempdir()?;
         let trace = folder.path().join("base.trace");
+        let machines = if self.fresh { folder.path() } else { self.machines };
         done(&mut launched(self.job, self.base, false, Some(&trace)))?;
+        characterize(machines, self.base)?;
         for (target, rows) in self.targets.iter().zip(rows) {
             let begun = Instant::now();
             done(&mut launched(self.job, target, false, None))?;
             let aet = begun.elapsed().as_secs_f64();
+            characterize(machines, target)?;
             for (way, row) in rows.iter_mut().enumerate() {
                 let out = folder.path().join(format!("{}.{way}", target.name));
-                let text = done(self.transform(&trace, target, way, &out).arg("--json"))?;
+                let text = done(self.transform(machines, &trace, target, way, &out).arg("--json"))?;
                 let prediction: Value = serde_json::from_str(&text)?;
                 let number = |key: &str| prediction[key].as_f64().ok_or(format!("no {key}"));
                 let pet = number("pet_s")?;
@@ -281,7 +294,7 @@ impl Setting<'_> {
                 done(&mut launched(self.job, target, false, Some(&seen)))?;
                 let out = folder.path().join("again");
                 let way = rows.len() - 1;
-                println!("{}", done(self.transform(&trace, target, way, &out).arg("--observed").arg(&seen))?);
+                println!("{}", done(self.transform(machines, &trace, target, way, &out).arg("--observed").arg(&seen))?);
                 std::fs::remove_dir_all(seen)?;
                 std::fs::remove_dir_all(out)?;
             }
