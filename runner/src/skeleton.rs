@@ -31,7 +31,6 @@ pub struct Built {
     program: PathBuf,
     launcher: Launcher,
     result: PathBuf,
-    rounds: u64,
     ranks: u32,
 }
 
@@ -52,13 +51,7 @@ impl Built {
         std::fs::write(&text, source).with_context(|| format!("cannot write {}", text.display()))?;
         compile(compiler, &text, &program)?;
         let launcher = Launcher::find(launcher, manifest.ranks, &program)?;
-        Ok(Built {
-            program,
-            launcher,
-            result: folder.join("result.json"),
-            rounds: manifest.rounds(),
-            ranks: manifest.ranks,
-        })
+        Ok(Built { program, launcher, result: folder.join("result.json"), ranks: manifest.ranks })
     }
 
     /// The launcher.
@@ -66,13 +59,13 @@ impl Built {
         &self.launcher
     }
 
-    /// Runs it once, with the rounds that its manifest asks for.
+    /// Runs it once, with so many rounds.
     ///
     /// # Errors
     /// If it fails, or leaves no result.
-    pub fn run(&self) -> Result<Run> {
+    pub fn run(&self, rounds: u64) -> Result<Run> {
         let _ = std::fs::remove_file(&self.result);
-        let words = [self.program.clone().into(), self.result.clone().into(), self.rounds.to_string().into()];
+        let words = [self.program.clone().into(), self.result.clone().into(), rounds.to_string().into()];
         let mut launch = self.launcher.start(&words)?;
         let started = launch.started_ns();
         let (status, ended) = launch.wait()?;

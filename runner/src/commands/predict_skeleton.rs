@@ -14,6 +14,8 @@ use std::time::Instant;
 const RUNS: [usize; 2] = [3, 12];
 /// Time that is spent in any case, in seconds, and beyond it the share of the program's run on the base.
 const BUDGET: (f64, f64) = (2.0, 0.2);
+/// A run after the first takes at most so long if it has more than one round, in seconds.
+const LONGEST_S: f64 = 2.0;
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
@@ -47,7 +49,9 @@ pub fn predict(folder: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Predict
     let bar = crate::progress::bar("running the skeleton", "runs");
     let mut runs: Vec<Run> = Vec::new();
     while runs.len() < RUNS[1] {
-        runs.push(built.run()?);
+        // Where a round takes far longer than on the base, fewer will do.
+        let most = runs.first().map_or(u64::MAX, |first| (LONGEST_S / first.run_s.max(1e-9)) as u64);
+        runs.push(built.run(manifest.rounds().min(most).max(1))?);
         bar.set(runs.len() as u64, RUNS[1] as u64);
         let sample = Sample::of(runs.iter().map(|run| run.stands_for_s));
         if runs.len() >= RUNS[0]

@@ -222,7 +222,7 @@ fn runs(source: &Source, compiler: &str, args: &SkeletonArgs, manifest: &Manifes
     let mut runs: Vec<Run> = Vec::new();
     let bar = progress::bar("running the skeleton", "runs");
     while runs.len() < RUNS {
-        runs.push(built.run()?);
+        runs.push(built.run(manifest.rounds())?);
         bar.set(runs.len() as u64, RUNS as u64);
         let spent: f64 = runs.iter().map(|run| run.wall_s).sum();
         if runs.len() >= 2 && spent > manifest.base_run_s.max(5.0) {

@@ -112,7 +112,7 @@ pub fn run(args: &[String]) -> Res<()> {
     std::fs::create_dir_all(&folder)?;
     let base = Target { name: "base", launcher: "mpirun.openmpi -n {n}".into(), mpich: false };
     for target in std::iter::once(&base).chain(&targets).filter(|_| !fresh) {
-        characterize(&folder, target)?;
+        characterize(&folder, target, false)?;
     }
     let mut list = Vec::new();
     let mut table = String::from(
@@ -193,12 +193,12 @@ fn machine(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Measures a machine where that was not done before.
-fn characterize(folder: &Path, target: &Target) -> Res<()> {
+fn characterize(folder: &Path, target: &Target, quick: bool) -> Res<()> {
     let file = machine(folder, target.name);
     if !file.exists() {
         println!("measuring {}", target.name);
         let mut command = phasecast(&["characterize", "-n", "2", "--launcher", &target.launcher, "-o"]);
-        done(command.arg(&file))?;
+        done(command.arg(&file).args(quick.then_some("--quick")))?;
     }
     Ok(())
 }
@@ -262,12 +262,12 @@ impl Setting<'_> {
         let trace = folder.path().join("base.trace");
         let machines = if self.fresh { folder.path() } else { self.machines };
         done(&mut launched(self.job, self.base, false, Some(&trace)))?;
-        characterize(machines, self.base)?;
+        characterize(machines, self.base, self.fresh)?;
         for (target, rows) in self.targets.iter().zip(rows) {
             let begun = Instant::now();
             done(&mut launched(self.job, target, false, None))?;
             let aet = begun.elapsed().as_secs_f64();
-            characterize(machines, target)?;
+            characterize(machines, target, self.fresh)?;
             for (way, row) in rows.iter_mut().enumerate() {
                 let out = folder.path().join(format!("{}.{way}", target.name));
                 let text = done(self.transform(machines, &trace, target, way, &out).arg("--json"))?;
