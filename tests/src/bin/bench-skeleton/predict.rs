@@ -1,7 +1,7 @@
 //! Predictions by skeletons against the truth, where the MPI, the network or the processor is another than on the base.
 use crate::Res;
 use crate::shared::{Competitor, Job, done, launched, phasecast};
-use phasecast_tests::bench::{keep_named, mean, variation};
+use phasecast_tests::bench::{keep_named, mean, middle_of_three, variation};
 use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -101,14 +101,11 @@ pub fn run(args: &[String]) -> Res<()> {
 
 /// Traces a program three times; the trace whose run took the middle time.
 fn traced(job: &Job, launcher: &str, program: &str, folder: &Path) -> Res<PathBuf> {
-    let mut traces = Vec::new();
-    for at in 0..3 {
+    middle_of_three(|at| {
         let trace = folder.join(format!("base-{at}"));
         let (_, time_s) = done(&mut launched(launcher, &job.ranks, program, &job.args, Some((&trace, "wall"))))?;
-        traces.push((time_s, trace));
-    }
-    traces.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Ok(traces.swap_remove(1).1)
+        Ok((time_s, trace))
+    })
 }
 
 /// Runs of a program on a target, and predictions between them.

@@ -1,7 +1,7 @@
 //! Prediction against the truth: with K from the machines' kernels, and, where a small run is named, with K for each
 //! region from that.
 use crate::Res;
-use phasecast_tests::bench::{keep_named, mean};
+use phasecast_tests::bench::{keep_named, mean, middle_of_three};
 use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -256,12 +256,21 @@ impl Setting<'_> {
         command
     }
 
+    /// Traces three runs on the base; the trace whose run took the middle time.
+    fn traced(&self, folder: &Path) -> Res<PathBuf> {
+        middle_of_three(|at| {
+            let trace = folder.join(format!("base-{at}.trace"));
+            let begun = Instant::now();
+            done(&mut launched(self.job, self.base, false, Some(&trace)))?;
+            Ok((begun.elapsed().as_secs_f64(), trace))
+        })
+    }
+
     /// One run on the base and on each target; rows are by target and way.
     fn run(&self, run: usize, last: bool, rows: &mut [Vec<Row>]) -> Res<()> {
         let folder = tempfile::tempdir()?;
-        let trace = folder.path().join("base.trace");
         let machines = if self.fresh { folder.path() } else { self.machines };
-        done(&mut launched(self.job, self.base, false, Some(&trace)))?;
+        let trace = self.traced(folder.path())?;
         characterize(machines, self.base, self.fresh)?;
         for (target, rows) in self.targets.iter().zip(rows) {
             let begun = Instant::now();
