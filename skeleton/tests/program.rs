@@ -68,7 +68,9 @@ const MANIFEST: &str = r#"{"version":1,"program":"a","ranks":2,"topology":null,"
 #[test]
 fn a_manifest_is_checked() {
     let parse = |text: &str| Manifest::parse(Path::new("skeleton.json"), text.as_bytes());
-    parse(MANIFEST).expect("a manifest");
+    let manifest = parse(MANIFEST).expect("a manifest");
+    // A second of the program in 1/20 of it: ten times for half a second.
+    assert_eq!(manifest.rounds(), 10);
     for (old, new, told) in [
         ("\"version\":1", "\"version\":9", "version 9"),
         ("skeleton.c", "../../etc/x.c", "source"),

@@ -55,6 +55,7 @@ fn a_skeleton_predicts_its_program_under_both_mpis() {
     assert!((9.0..11.0).contains(&ratio), "{made}");
     assert_eq!(made["local"], 0, "{made}");
     assert!(made["skeleton"]["runs"].as_array().is_some_and(|runs| runs.len() >= 2), "{made}");
+    assert!(number(&made["skeleton"]["runs"][0], "rounds") > 1.0, "{made}");
     for file in ["skeleton.c", "Makefile", "README.md", "skeleton.json"] {
         assert!(place.path().join("heat.skeleton").join(file).is_file(), "{file}");
     }
@@ -152,11 +153,11 @@ fn random_skeletons_run_to_the_end() {
         fs::write(place.path().join(&file), part).expect("it can be written");
         files.push(file);
         declared.push_str(&format!("int skeleton_{at}(int, char **);\n"));
-        called.push_str(&format!("    failed |= skeleton_{at}(1, argv);\n"));
+        called.push_str(&format!("    failed |= skeleton_{at}(3, words);\n"));
     }
     assert!(counted > 60, "{counted} uses of computation that was counted");
     let main = format!(
-        "#include <mpi.h>\n{declared}int main(int argc, char **argv)\n{{\n    int failed = 0;\n    MPI_Init(&argc, &argv);\n{called}    MPI_Finalize();\n    return failed;\n}}\n"
+        "#include <mpi.h>\n{declared}int main(int argc, char **argv)\n{{\n    char *words[] = {{\"skeleton\", \"/dev/stdout\", \"3\", 0}};\n    int failed = 0;\n    MPI_Init(&argc, &argv);\n{called}    MPI_Finalize();\n    return failed;\n}}\n"
     );
     fs::write(place.path().join("main.c"), main).expect("it can be written");
     for mpi in MPIS {
@@ -164,7 +165,7 @@ fn random_skeletons_run_to_the_end() {
         run(compiler.current_dir(place.path()).args(WARNINGS).args(["-O0", "main.c", "-o", "all"]).args(&files))
             .succeeded();
         let outcome = run(mpi.launcher(4).current_dir(place.path()).arg("./all")).succeeded();
-        let lines = outcome.stdout.lines().filter(|line| line.contains("stands_for_s")).count();
+        let lines = outcome.stdout.lines().filter(|line| line.contains("\"rounds\":3")).count();
         assert_eq!(lines, 20, "{outcome:?}");
     }
 }
