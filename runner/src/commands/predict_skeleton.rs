@@ -149,7 +149,7 @@ fn phases(manifest: &Manifest, runs: &[Run], factor: f64) -> Vec<PhasePrediction
         (total > 0.0).then(|| PhasePrediction {
             id: at as u32,
             weight,
-            measured: part.count * runs.iter().map(|run| run.rounds).sum::<u64>(),
+            measured: part.count.saturating_mul(runs.iter().map(|run| run.rounds).sum()),
             base_s: part.base_s / weight as f64,
             target_s: Some(total / weight as f64),
             total_s: total,

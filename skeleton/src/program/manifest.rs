@@ -16,7 +16,7 @@ pub const FILE: &str = "skeleton.json";
 /// held to a share of their time by the tenth of a second.
 const LONG_S: f64 = 0.5;
 /// Rounds of a run at most.
-const MOST_ROUNDS: f64 = 10_000.0;
+const MOST_ROUNDS: u64 = 10_000;
 /// The longest file that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
@@ -146,7 +146,7 @@ impl Run {
         let parts = line["parts"].as_array()?.iter().map(|part| number(part, "stands_for_s")).collect::<Option<_>>()?;
         Some(Run {
             wall_s,
-            rounds: line["rounds"].as_u64().unwrap_or(1),
+            rounds: line["rounds"].as_u64().unwrap_or(1).clamp(1, MOST_ROUNDS),
             run_s: number(&line, "run_s")?,
             stands_for_s: number(&line, "stands_for_s")?,
             parts_s: parts,
@@ -159,7 +159,7 @@ impl Manifest {
     /// How often a run is to do the skeleton, one round after the other, so that it takes [`LONG_S`] on the base.
     pub fn rounds(&self) -> u64 {
         let one_s = self.steps_s / self.ratio.max(1.0);
-        (LONG_S / one_s.max(LONG_S / MOST_ROUNDS)).ceil() as u64
+        ((LONG_S / one_s.max(1e-9)).ceil() as u64).min(MOST_ROUNDS)
     }
 
     /// As JSON.
