@@ -2,7 +2,7 @@
 use crate::launch::Launcher;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_skeleton::program::calibrate::compile;
-use phasecast_skeleton::program::manifest::{Manifest, Run};
+use phasecast_skeleton::program::manifest::Run;
 use phasecast_trace::Nanos;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -39,19 +39,13 @@ impl Built {
     ///
     /// # Errors
     /// If there is no compiler or launcher, or the source cannot be built.
-    pub fn new(
-        manifest: &Manifest,
-        source: &[u8],
-        compiler: &str,
-        launcher: Option<&str>,
-        folder: &Path,
-    ) -> Result<Built> {
+    pub fn new(source: &[u8], compiler: &str, launcher: Option<&str>, ranks: u32, folder: &Path) -> Result<Built> {
         let folder = folder.canonicalize()?;
         let (text, program) = (folder.join("skeleton.c"), folder.join("skeleton"));
         std::fs::write(&text, source).with_context(|| format!("cannot write {}", text.display()))?;
         compile(compiler, &text, &program)?;
-        let launcher = Launcher::find(launcher, manifest.ranks, &program)?;
-        Ok(Built { program, launcher, result: folder.join("result.json"), ranks: manifest.ranks })
+        let launcher = Launcher::find(launcher, ranks, &program)?;
+        Ok(Built { program, launcher, result: folder.join("result.json"), ranks })
     }
 
     /// The launcher.

@@ -43,7 +43,7 @@ pub fn predict(folder: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Predict
     let source = manifest.source(folder, wish.changed)?;
     let scratch = scratch_folder()?;
     let compiler = compiler(wish.cc, wish.launcher, None);
-    let built = Built::new(&manifest, &source, &compiler, wish.launcher, scratch.path())?;
+    let built = Built::new(&source, &compiler, wish.launcher, manifest.ranks, scratch.path())?;
     eprintln!("phasecast: {} ./skeleton", built.launcher());
     let budget = wish.budget.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_run_s);
     let bar = crate::progress::bar("running the skeleton", "runs");

@@ -218,7 +218,7 @@ fn manifest(
 /// Runs the skeleton here, as often as does not take longer than the program.
 fn runs(source: &Source, compiler: &str, args: &SkeletonArgs, manifest: &Manifest, scratch: &Path) -> Result<Vec<Run>> {
     let launcher = args.launcher.as_deref();
-    let built = Built::new(manifest, source.text.as_bytes(), compiler, launcher, scratch)?;
+    let built = Built::new(source.text.as_bytes(), compiler, launcher, manifest.ranks, scratch)?;
     let mut runs: Vec<Run> = Vec::new();
     let bar = progress::bar("running the skeleton", "runs");
     while runs.len() < RUNS {
