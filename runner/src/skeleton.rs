@@ -4,8 +4,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use phasecast_skeleton::program::calibrate::compile;
 use phasecast_skeleton::program::manifest::Run;
 use phasecast_trace::Nanos;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 /// The compiler: the one given; else the `mpicc` that goes by the name of the launcher given (`mpirun.mpich` has
 /// `mpicc.mpich`), or of the MPI of a trace; else `mpicc`.
@@ -60,9 +61,7 @@ impl Built {
     pub fn run(&self, rounds: u64) -> Result<Run> {
         let _ = std::fs::remove_file(&self.result);
         let words = [self.program.clone().into(), self.result.clone().into(), rounds.to_string().into()];
-        let mut launch = self.launcher.start(&words)?;
-        let started = launch.started_ns();
-        let (status, ended) = launch.wait()?;
+        let (status, wall_s) = self.wall(&words)?;
         if !status.success() {
             bail!(
                 "the skeleton failed under `{}` ({status}). Does the launcher belong to the compiler's MPI, and can it start {} ranks?",
@@ -70,11 +69,30 @@ impl Built {
                 self.ranks
             );
         }
-        let wall_s = Nanos(ended).since(Nanos(started)).seconds();
         let text = std::fs::read_to_string(&self.result).map_err(|error| {
             anyhow!("the skeleton left no result ({error}): do all ranks reach the working folder?")
         })?;
         Run::parse(&text, wall_s).context("the skeleton left a result that cannot be read")
+    }
+
+    /// Runs the program that it stands for under the same launcher: from launch to the end of the launcher, in seconds.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn run_program(&self, command: &[String]) -> Result<f64> {
+        let words: Vec<OsString> = command.iter().map(OsString::from).collect();
+        let (status, wall_s) = self.wall(&words)?;
+        if !status.success() {
+            bail!("the program failed under `{}` ({status}): it must run as it did when it was traced", self.launcher);
+        }
+        Ok(wall_s)
+    }
+
+    fn wall(&self, words: &[OsString]) -> Result<(ExitStatus, f64)> {
+        let mut launch = self.launcher.start(words)?;
+        let started = launch.started_ns();
+        let (status, ended) = launch.wait()?;
+        Ok((status, Nanos(ended).since(Nanos(started)).seconds()))
     }
 }
 

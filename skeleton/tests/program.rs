@@ -7,7 +7,7 @@ use phasecast_skeleton::program::Skeleton;
 use phasecast_skeleton::program::calibrate::{Mix, Rates};
 use phasecast_skeleton::program::figure3::Marks;
 use phasecast_skeleton::program::made;
-use phasecast_skeleton::program::manifest::Manifest;
+use phasecast_skeleton::program::manifest::{Manifest, Run};
 use phasecast_skeleton::program::replay::Replay;
 use phasecast_skeleton::program::scale::weights;
 use proptest::prelude::*;
@@ -66,11 +66,22 @@ const MANIFEST: &str = r#"{"version":1,"program":"a","ranks":2,"topology":null,"
 "sha256":"00","parts":[{"name":"p","ranks":"0","full":1,"count":1,"base_s":1.0}],"left_out":[],"runs":[]}"#;
 
 #[test]
+fn a_skeleton_is_compared_with_the_runs_in_turn_with_it() {
+    let mut manifest = Manifest::parse(Path::new("skeleton.json"), MANIFEST.as_bytes()).expect("a manifest");
+    let of = |stands_for_s| Run { stands_for_s, ..Run::default() };
+    manifest.runs = vec![of(1.25), of(0.8)];
+    assert_eq!(manifest.factors(), [0.8, 1.25]);
+    manifest.program_s = vec![2.5, 1.2];
+    assert_eq!((manifest.base_s(), manifest.factors()), (1.85, vec![2.0, 1.2 / 0.8]));
+}
+
+#[test]
 fn a_manifest_is_checked() {
     let parse = |text: &str| Manifest::parse(Path::new("skeleton.json"), text.as_bytes());
     let manifest = parse(MANIFEST).expect("a manifest");
     // A second of the program in 1/20 of it: ten times for half a second.
     assert_eq!(manifest.rounds(), 10);
+    assert_eq!((manifest.base_s(), manifest.factors()), (1.0, vec![]));
     for (old, new, told) in [
         ("\"version\":1", "\"version\":9", "version 9"),
         ("skeleton.c", "../../etc/x.c", "source"),

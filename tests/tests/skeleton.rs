@@ -28,7 +28,8 @@ fn traced_by(place: &Place, mpi: Mpi, ranks: u32, clock: &str, name: &str, sourc
     run(command.arg(place.program(mpi, source)).args(words)).succeeded();
 }
 
-/// Four ranks that may share processors: their computation counts, and not what each waited for the others' turns.
+/// Four ranks that may share processors: their computation counts, and not what each waited for the others' turns. With
+/// what it took as a whole they are compared only if the program is run.
 #[test]
 fn a_trace_of_what_ranks_compute_gives_a_skeleton_without_a_comparison() {
     let place = Place::alone();
@@ -43,6 +44,21 @@ fn a_trace_of_what_ranks_compute_gives_a_skeleton_without_a_comparison() {
     compiler.current_dir(place.path()).args(WARNINGS).args(["-O2", "heat.skeleton/skeleton.c", "-o", "strict"]);
     run(&mut compiler).succeeded();
     run(Mpi::OpenMpi.launcher(4).current_dir(place.path()).arg("./strict")).succeeded();
+
+    let heat = place.program(Mpi::OpenMpi, "heat.c");
+    let skeleton = |folder: &str, program: &str| {
+        let mut command = place.phasecast(&["skeleton", "base.trace", "-o", folder, "--ratio", "10", "--json"]);
+        run(command.args(["--launcher", phasecast_tests::place::LAUNCHERS[0], "--", program, "256", "300"]))
+    };
+    let made = json(&skeleton("turns", &heat.to_string_lossy()).succeeded());
+    let runs = made["skeleton"]["runs"].as_array().map_or(0, Vec::len);
+    let program_s = made["skeleton"]["program_s"].as_array().expect("times of the program");
+    assert!(runs >= 3 && runs == program_s.len(), "{made}");
+    assert!(program_s.iter().all(|s| s.as_f64() > Some(0.0)), "{made}");
+    assert!(!made["left_out"].to_string().contains("what ranks compute"), "{made}");
+    let failed = skeleton("none", "./no-such-program");
+    assert!(failed.code != 0 && failed.stderr.contains("the program failed under"), "{failed:?}");
+    assert!(!place.path().join("none").exists());
 }
 
 #[test]
@@ -55,6 +71,7 @@ fn a_skeleton_predicts_its_program_under_both_mpis() {
     assert!((9.0..11.0).contains(&ratio), "{made}");
     assert_eq!(made["local"], 0, "{made}");
     assert!(made["skeleton"]["runs"].as_array().is_some_and(|runs| runs.len() >= 2), "{made}");
+    assert_eq!(made["skeleton"]["program_s"], serde_json::json!([]), "{made}");
     assert!(number(&made["skeleton"]["runs"][0], "rounds") > 1.0, "{made}");
     for file in ["skeleton.c", "Makefile", "README.md", "skeleton.json"] {
         assert!(place.path().join("heat.skeleton").join(file).is_file(), "{file}");

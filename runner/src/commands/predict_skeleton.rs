@@ -45,7 +45,7 @@ pub fn predict(folder: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Predict
     let compiler = compiler(wish.cc, wish.launcher, None);
     let built = Built::new(&source, &compiler, wish.launcher, manifest.ranks, scratch.path())?;
     eprintln!("phasecast: {} ./skeleton", built.launcher());
-    let budget = wish.budget.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_run_s);
+    let budget = wish.budget.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_s());
     let bar = crate::progress::bar("running the skeleton", "runs");
     let mut runs: Vec<Run> = Vec::new();
     while runs.len() < RUNS[1] {
@@ -98,12 +98,12 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     let here = Sample::of(runs.iter().map(|run| run.stands_for_s));
     let startup_s = Sample::of(runs.iter().map(|run| (run.wall_s - run.all_rounds_s()).max(0.0))).mean;
     // What the skeleton cannot imitate made it too fast or too slow on the base: as much here.
-    let base = Sample::of(manifest.runs.iter().map(|run| run.stands_for_s));
-    let known = manifest.runs.len() >= 2 && base.mean > 0.0;
-    let factor = if known { manifest.base_run_s / base.mean } else { 1.0 };
+    let factors = Sample::of(manifest.factors().into_iter());
+    let known = factors.count >= 2.0;
+    let factor = if known { factors.mean } else { 1.0 };
     let run_s = here.mean * factor;
     let pet_s = startup_s + run_s;
-    let relative = if known { base.half() / base.mean } else { 0.0 };
+    let relative = if known { factors.half() / factors.mean } else { 0.0 };
     let sampling_s = (here.half() * factor).hypot(relative * run_s);
     let unmeasured_s = 0.5 * (factor - 1.0).abs() * run_s;
     let measured_s: f64 = runs.iter().map(Run::all_rounds_s).sum();
@@ -133,7 +133,7 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
         startup_s,
         measured_s,
         uncertainty: Uncertainty { sampling_s, unmeasured_s, machine_s },
-        base_run_s: manifest.base_run_s,
+        base_run_s: manifest.base_s(),
         phases: phases(manifest, runs, factor),
         notes,
         ..Prediction::blank("skeleton")

@@ -34,7 +34,8 @@ const CLASSES: usize = 8;
 /// any mpicc, and `phasecast predict --skeleton` runs it on the target and scales what it measures.
 ///
 /// The computation is calibrated on this machine, which should be the one where the trace was recorded, and the skeleton
-/// is run here a few times, so that what it cannot imitate is known.
+/// is run here a few times, so that what it cannot imitate is known. If the program is given, it is run in turn with the
+/// skeleton, so that both are of one time of the machine: for machines whose speed changes.
 #[derive(Debug, Args)]
 pub struct SkeletonArgs {
     /// The trace of the run on the base machine
@@ -65,11 +66,14 @@ pub struct SkeletonArgs {
     #[arg(long, value_name = "SIZE", default_value = "256K", value_parser = working_set)]
     working_set: u64,
     /// Do not run the skeleton here
-    #[arg(long)]
+    #[arg(long, conflicts_with = "command")]
     no_run: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// The traced program and its arguments, to run them in turn with the skeleton, 3 to 5 times
+    #[arg(last = true, value_name = "PROGRAM")]
+    command: Vec<String>,
 }
 
 fn ratio(text: &str) -> Result<f64, String> {
@@ -109,17 +113,18 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let compiler = compiler(args.cc.as_deref(), args.launcher.as_deref(), abi);
     let here = this_machine(&mpi_of(&trace));
     let host = trace.header(Rank(0)).map(|header| header.host.clone()).unwrap_or_default();
-    let left_out = left_out(&trace, &skeleton, &host, &here);
+    let compared = !args.no_run && (!trace.is_of_computing() || !args.command.is_empty());
+    let left_out = left_out(&trace, &skeleton, compared, &host, &here);
     let processes = (logical.ranks as usize).min(here.cores as usize);
     let mix = Mix { memory: args.mix, working_set: args.working_set };
     let rates = calibrate(&compiler, mix, logical.counted.is_some(), processes, scratch.path())?;
     let program = std::iter::once(&logical.program).chain(&logical.args).cloned().collect::<Vec<_>>().join(" ");
     let source = skeleton.source(&program, logical.topology.as_deref(), &rates);
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
-    if !args.no_run && !trace.is_of_computing() {
+    if compared {
         match runs(&source, &compiler, args, &manifest, scratch.path()) {
-            Ok(runs) => manifest.runs = runs,
-            Err(error) if crate::launch::interrupted() => return Err(error),
+            Ok((runs, program_s)) => (manifest.runs, manifest.program_s) = (runs, program_s),
+            Err(error) if crate::launch::interrupted() || !args.command.is_empty() => return Err(error),
             Err(error) => note(&format!(
                 "the skeleton was not run here, so what it cannot imitate is not known: {}",
                 crate::exit::sentence(&error)
@@ -147,7 +152,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
 }
 
 /// What the skeleton does not imitate, and what its calibration `here` assumes.
-fn left_out(trace: &Trace, skeleton: &Skeleton, host: &str, here: &Machine) -> Vec<String> {
+fn left_out(trace: &Trace, skeleton: &Skeleton, compared: bool, host: &str, here: &Machine) -> Vec<String> {
     let mut left_out = skeleton.left_out.clone();
     if host != here.host {
         left_out.push(format!(
@@ -155,7 +160,7 @@ fn left_out(trace: &Trace, skeleton: &Skeleton, host: &str, here: &Machine) -> V
             here.host
         ));
     }
-    if trace.is_of_computing() {
+    if trace.is_of_computing() && !compared {
         left_out.push(
             "the trace holds what ranks compute and not how long they communicate, so the skeleton was not compared with the program".into(),
         );
@@ -212,31 +217,45 @@ fn manifest(
         parts: parts.collect(),
         left_out,
         runs: Vec::new(),
+        program_s: Vec::new(),
     }
 }
 
-/// Runs the skeleton here, as often as does not take longer than the program.
-fn runs(source: &Source, compiler: &str, args: &SkeletonArgs, manifest: &Manifest, scratch: &Path) -> Result<Vec<Run>> {
+/// Runs the skeleton here, and the program in turn with it if it was given: the runs, and the program's times.
+///
+/// A launch of the program takes as long to start and end as the skeleton's beside it.
+fn runs(
+    source: &Source,
+    compiler: &str,
+    args: &SkeletonArgs,
+    manifest: &Manifest,
+    scratch: &Path,
+) -> Result<(Vec<Run>, Vec<f64>)> {
     let launcher = args.launcher.as_deref();
     let built = Built::new(source.text.as_bytes(), compiler, launcher, manifest.ranks, scratch)?;
-    let mut runs: Vec<Run> = Vec::new();
+    let turns = !args.command.is_empty();
+    // At least so many runs, and no more when so much time was spent.
+    let (least, enough_s) = if turns { (3, 10.0) } else { (2, manifest.base_run_s.max(5.0)) };
+    let (mut runs, mut program_s, mut spent_s) = (Vec::new(), Vec::new(), 0.0);
     let bar = progress::bar("running the skeleton", "runs");
-    while runs.len() < RUNS {
-        runs.push(built.run(manifest.rounds())?);
-        bar.set(runs.len() as u64, RUNS as u64);
-        let spent: f64 = runs.iter().map(|run| run.wall_s).sum();
-        if runs.len() >= 2 && spent > manifest.base_run_s.max(5.0) {
-            break;
+    while runs.len() < RUNS && (runs.len() < least || spent_s <= enough_s) {
+        let wall_s = if turns { built.run_program(&args.command)? } else { 0.0 };
+        let run = built.run(manifest.rounds())?;
+        spent_s += wall_s + run.wall_s;
+        if turns {
+            program_s.push((wall_s - (run.wall_s - run.all_rounds_s())).max(0.0));
         }
+        runs.push(run);
+        bar.set(runs.len() as u64, RUNS as u64);
     }
     bar.finish();
-    Ok(runs)
+    Ok((runs, program_s))
 }
 
 /// Time of the program over the skeleton's own on the base, both without start and end of MPI.
 fn ratio_here(manifest: &Manifest) -> Option<f64> {
     let sum: f64 = manifest.runs.iter().map(|run| run.run_s).sum();
-    (sum > 0.0).then(|| manifest.base_run_s * manifest.runs.len() as f64 / sum)
+    (sum > 0.0).then(|| manifest.base_s() * manifest.runs.len() as f64 / sum)
 }
 
 fn words(
@@ -262,6 +281,9 @@ fn words(
         line("", format!("and {} more classes", manifest.nests.len() - CLASSES));
     }
     line("base run", seconds(manifest.base_run_s));
+    if !manifest.program_s.is_empty() {
+        line("in turn", format!("{} in the mean of {} runs", seconds(manifest.base_s()), manifest.program_s.len()));
+    }
     let most = manifest.ratio_most;
     line(
         "ratio",
@@ -280,7 +302,7 @@ fn words(
             format!(
                 "1/{ratio:.1}; it stands for {} ({:+.1} %)",
                 seconds(stands),
-                100.0 * (stands / manifest.base_run_s - 1.0)
+                100.0 * (stands / manifest.base_s() - 1.0)
             ),
         );
     }

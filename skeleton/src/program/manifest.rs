@@ -60,6 +60,10 @@ pub struct Manifest {
     pub left_out: Vec<String>,
     /// Runs of the skeleton on the base.
     pub runs: Vec<Run>,
+    /// Times of the program, without start and end of MPI, in seconds: each of a run right before the skeleton's run of
+    /// the same place. Empty if the program was not run in turn with it.
+    #[serde(default)]
+    pub program_s: Vec<f64>,
 }
 
 /// By what it was decided what computation is made of.
@@ -162,6 +166,23 @@ impl Manifest {
         ((LONG_S / one_s.max(1e-9)).ceil() as u64).min(MOST_ROUNDS)
     }
 
+    /// Time of the program on the base without start and end of MPI, in seconds: the mean of its runs in turn with the
+    /// skeleton, else the traced run's.
+    pub fn base_s(&self) -> f64 {
+        match self.program_s.len() {
+            0 => self.base_run_s,
+            runs => self.program_s.iter().sum::<f64>() / runs as f64,
+        }
+    }
+
+    /// For each run of the skeleton on the base, the program's time over what the skeleton stood for: what it cannot
+    /// imitate makes it differ from 1.
+    pub fn factors(&self) -> Vec<f64> {
+        let program = self.program_s.iter().copied().chain(std::iter::repeat(self.base_run_s));
+        let runs = self.runs.iter().filter(|run| run.stands_for_s > 0.0);
+        runs.zip(program).map(|(run, program_s)| program_s / run.stands_for_s).collect()
+    }
+
     /// As JSON.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -211,7 +232,8 @@ impl Manifest {
         }
         let times = [self.base_run_s, self.steps_s].into_iter().chain(self.parts.iter().map(|part| part.base_s));
         let of_runs = self.runs.iter().flat_map(|run| [run.wall_s, run.run_s, run.stands_for_s]);
-        if let Some(seconds) = times.chain(of_runs).find(|s| !(0.0..1e12).contains(s)) {
+        let of_program = self.program_s.iter().copied();
+        if let Some(seconds) = times.chain(of_runs).chain(of_program).find(|s| !(0.0..1e12).contains(s)) {
             return Err(format!("a time is {seconds} seconds"));
         }
         if [self.ratio, self.ratio_asked, self.ratio_most].iter().any(|ratio| !(0.0..1e15).contains(ratio)) {

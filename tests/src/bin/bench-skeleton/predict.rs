@@ -1,7 +1,7 @@
 //! Predictions by skeletons against the truth, where the MPI, the network or the processor is another than on the base.
 use crate::Res;
 use crate::shared::{Competitor, Job, done, launched, phasecast};
-use phasecast_tests::bench::{keep_named, mean, middle_of_three, variation};
+use phasecast_tests::bench::{keep_named, mean, variation};
 use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -66,10 +66,12 @@ pub fn run(args: &[String]) -> Res<()> {
         String::from("program  target    base s    AET s    v %    PET s  error %  |error| %  SET s  inside\n");
     for job in &jobs {
         let folder = tempfile::tempdir()?;
-        let trace = traced(job, base, job.built(reverse)?, folder.path())?;
+        let (program, trace) = (job.built(reverse)?, folder.path().join("base"));
+        done(&mut launched(base, &job.ranks, program, &job.args, Some((&trace, "wall"))))?;
         let skeleton = folder.path().join("skeleton");
         let mut command = phasecast(&["skeleton", "--ratio", &ratio, "--launcher", base]);
-        println!("{}", done(command.arg(&trace).arg("-o").arg(&skeleton).current_dir(folder.path()))?.0);
+        command.arg(&trace).arg("-o").arg(&skeleton).arg("--").arg(program).args(&job.args);
+        println!("{}", done(command.current_dir(folder.path()))?.0);
         // All targets in turn, so that each sees the same hour of the machine.
         let mut series: Vec<Series> = targets.iter().map(|_| Series::default()).collect();
         for _ in 0..runs {
@@ -97,15 +99,6 @@ pub fn run(args: &[String]) -> Res<()> {
         std::fs::write(path, serde_json::to_string_pretty(&list)?)?;
     }
     Ok(())
-}
-
-/// Traces a program three times; the trace whose run took the middle time.
-fn traced(job: &Job, launcher: &str, program: &str, folder: &Path) -> Res<PathBuf> {
-    middle_of_three(|at| {
-        let trace = folder.join(format!("base-{at}"));
-        let (_, time_s) = done(&mut launched(launcher, &job.ranks, program, &job.args, Some((&trace, "wall"))))?;
-        Ok((time_s, trace))
-    })
 }
 
 /// Runs of a program on a target, and predictions between them.
