@@ -7,7 +7,7 @@ use phasecast_skeleton::program::Skeleton;
 use phasecast_skeleton::program::calibrate::{Mix, Rates};
 use phasecast_skeleton::program::figure3::Marks;
 use phasecast_skeleton::program::made;
-use phasecast_skeleton::program::manifest::{Manifest, Run};
+use phasecast_skeleton::program::manifest::{Manifest, Run, Turn};
 use phasecast_skeleton::program::replay::Replay;
 use phasecast_skeleton::program::scale::weights;
 use proptest::prelude::*;
@@ -71,8 +71,11 @@ fn a_skeleton_is_compared_with_the_runs_in_turn_with_it() {
     let of = |stands_for_s| Run { stands_for_s, ..Run::default() };
     manifest.runs = vec![of(1.25), of(0.8)];
     assert_eq!(manifest.factors(), [0.8, 1.25]);
-    manifest.program_s = vec![2.5, 1.2];
-    assert_eq!((manifest.base_s(), manifest.factors()), (1.85, vec![2.0, 1.2 / 0.8]));
+    // Half a second to start and end.
+    let run = |stands_for_s, run_s| Run { wall_s: 2.0 * run_s + 0.5, rounds: 2, run_s, stands_for_s, ..Run::default() };
+    manifest.turns =
+        vec![Turn::of(&run(1.5, 0.125), 2.5, &run(2.5, 0.25)), Turn::of(&run(1.0, 0.125), 1.5, &run(1.0, 0.125))];
+    assert_eq!((manifest.base_s(), manifest.factors()), (1.5, vec![1.0, 1.0]));
 }
 
 #[test]
@@ -157,6 +160,8 @@ fn inner_loops_help_where_whole_iterations_are_too_coarse() {
         let skeleton = Skeleton::of(&trace, ratio).expect("a program");
         assert!((skeleton.scaling.ratio() / ratio - 1.0).abs() < 0.1, "{ratio}: {:?}", skeleton.scaling);
         assert!((skeleton.scaling.most() - 15.0).abs() < 0.1, "{:?}", skeleton.scaling);
+        // One or two iterations of fifteen follow a round of messages alone.
+        assert_eq!(skeleton.source("x", None, &RATES).text.contains("    start_over();"), ratio > 5.0, "{ratio}");
     }
 }
 

@@ -1,4 +1,4 @@
-// A communicator that was freed while messages of it were under way.
+// A communicator that was freed while messages of it were under way, and later another in its place.
 #include "state.h"
 
 enum { N = 50000 };
@@ -22,6 +22,9 @@ int main(void) {
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
     CHECK(got == before && filled(in, N, before));
     for (int i = 0; i < 3; i++) beat();
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    for (int i = 0; i < 3; i++) ring(copy);
+    MPI_Comm_free(&copy);
     say("got %d", got);
     return done("comm_freed_pending");
 }

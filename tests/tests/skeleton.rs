@@ -52,9 +52,9 @@ fn a_trace_of_what_ranks_compute_gives_a_skeleton_without_a_comparison() {
     };
     let made = json(&skeleton("turns", &heat.to_string_lossy()).succeeded());
     let runs = made["skeleton"]["runs"].as_array().map_or(0, Vec::len);
-    let program_s = made["skeleton"]["program_s"].as_array().expect("times of the program");
-    assert!(runs >= 3 && runs == program_s.len(), "{made}");
-    assert!(program_s.iter().all(|s| s.as_f64() > Some(0.0)), "{made}");
+    let turns = made["skeleton"]["turns"].as_array().expect("runs in turn");
+    assert!(turns.len() >= 3 && runs == 2 * turns.len(), "{made}");
+    assert!(turns.iter().all(|turn| number(turn, "program_s") > 0.0 && number(turn, "stands_for_s") > 0.0), "{made}");
     assert!(!made["left_out"].to_string().contains("what ranks compute"), "{made}");
     let failed = skeleton("none", "./no-such-program");
     assert!(failed.code != 0 && failed.stderr.contains("the program failed under"), "{failed:?}");
@@ -71,7 +71,7 @@ fn a_skeleton_predicts_its_program_under_both_mpis() {
     assert!((9.0..11.0).contains(&ratio), "{made}");
     assert_eq!(made["local"], 0, "{made}");
     assert!(made["skeleton"]["runs"].as_array().is_some_and(|runs| runs.len() >= 2), "{made}");
-    assert_eq!(made["skeleton"]["program_s"], serde_json::json!([]), "{made}");
+    assert_eq!(made["skeleton"]["turns"], serde_json::json!([]), "{made}");
     assert!(number(&made["skeleton"]["runs"][0], "rounds") > 1.0, "{made}");
     for file in ["skeleton.c", "Makefile", "README.md", "skeleton.json"] {
         assert!(place.path().join("heat.skeleton").join(file).is_file(), "{file}");

@@ -320,6 +320,14 @@ impl Session {
         if let Some(record) = record {
             self.log_remove(record);
         }
+        self.release(kind, index);
+    }
+
+    /// The number of an object that nobody needs is free for another, and so its handle, under which nothing is known now.
+    fn release(&mut self, kind: Kind, index: u32) {
+        if kind == Kind::Communicator {
+            self.forget_comm(self.objects.encode(kind, index));
+        }
         self.objects.release(kind, index);
     }
 
@@ -353,7 +361,7 @@ impl Session {
             let made = self.log.records.get(&number).and_then(|r| r.made);
             self.log_remove(number);
             if let Some((_, kind, index)) = made {
-                self.objects.release(crate::objects::KINDS[usize::from(kind)], index);
+                self.release(crate::objects::KINDS[usize::from(kind)], index);
             }
         }
     }

@@ -96,7 +96,7 @@ impl Sample {
 
 fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     let here = Sample::of(runs.iter().map(|run| run.stands_for_s));
-    let startup_s = Sample::of(runs.iter().map(|run| (run.wall_s - run.all_rounds_s()).max(0.0))).mean;
+    let startup_s = Sample::of(runs.iter().map(Run::launch_s)).mean;
     // What the skeleton cannot imitate made it too fast or too slow on the base: as much here.
     let factors = Sample::of(manifest.factors().into_iter());
     let known = factors.count >= 2.0;

@@ -14,7 +14,7 @@ use phasecast_skeleton::logical::LogicalTrace;
 use phasecast_skeleton::program::Skeleton;
 use phasecast_skeleton::program::calibrate::{Mix, Rates, calibrate};
 use phasecast_skeleton::program::folder;
-use phasecast_skeleton::program::manifest::{Basis, Manifest, PartEntry, Run, VERSION, digest};
+use phasecast_skeleton::program::manifest::{Basis, Manifest, PartEntry, Run, Turn, VERSION, digest};
 use phasecast_skeleton::program::source::{Source, ranges};
 use phasecast_skeleton::steps::{Settings, logical_trace};
 use phasecast_skeleton::topology::{Matrix, Recognition, directions, recognise};
@@ -23,8 +23,11 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Runs of the skeleton on the base at most.
-const RUNS: usize = 5;
+/// How often the skeleton is run on the base at most, or takes turns with the program.
+const TIMES: u64 = 5;
+/// Turns with the program at least, and the time after which there are no more, in seconds.
+const LEAST_TURNS: u64 = 3;
+const ENOUGH_TURNS_S: f64 = 10.0;
 /// Classes whose loops are told.
 const CLASSES: usize = 8;
 
@@ -71,7 +74,7 @@ pub struct SkeletonArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// The traced program and its arguments, to run them in turn with the skeleton, 3 to 5 times
+    /// The traced program and its arguments, to run it in turn with the skeleton, 3 to 5 times
     #[arg(last = true, value_name = "PROGRAM")]
     command: Vec<String>,
 }
@@ -123,7 +126,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
     if compared {
         match runs(&source, &compiler, args, &manifest, scratch.path()) {
-            Ok((runs, program_s)) => (manifest.runs, manifest.program_s) = (runs, program_s),
+            Ok((runs, turns)) => (manifest.runs, manifest.turns) = (runs, turns),
             Err(error) if crate::launch::interrupted() || !args.command.is_empty() => return Err(error),
             Err(error) => note(&format!(
                 "the skeleton was not run here, so what it cannot imitate is not known: {}",
@@ -217,39 +220,41 @@ fn manifest(
         parts: parts.collect(),
         left_out,
         runs: Vec::new(),
-        program_s: Vec::new(),
+        turns: Vec::new(),
     }
 }
 
-/// Runs the skeleton here, and the program in turn with it if it was given: the runs, and the program's times.
-///
-/// A launch of the program takes as long to start and end as the skeleton's beside it.
+/// Runs the skeleton here; if the program was given, twice in each turn, around a run of that.
 fn runs(
     source: &Source,
     compiler: &str,
     args: &SkeletonArgs,
     manifest: &Manifest,
     scratch: &Path,
-) -> Result<(Vec<Run>, Vec<f64>)> {
+) -> Result<(Vec<Run>, Vec<Turn>)> {
     let launcher = args.launcher.as_deref();
     let built = Built::new(source.text.as_bytes(), compiler, launcher, manifest.ranks, scratch)?;
-    let turns = !args.command.is_empty();
-    // At least so many runs, and no more when so much time was spent.
-    let (least, enough_s) = if turns { (3, 10.0) } else { (2, manifest.base_run_s.max(5.0)) };
-    let (mut runs, mut program_s, mut spent_s) = (Vec::new(), Vec::new(), 0.0);
-    let bar = progress::bar("running the skeleton", "runs");
-    while runs.len() < RUNS && (runs.len() < least || spent_s <= enough_s) {
-        let wall_s = if turns { built.run_program(&args.command)? } else { 0.0 };
-        let run = built.run(manifest.rounds())?;
-        spent_s += wall_s + run.wall_s;
-        if turns {
-            program_s.push((wall_s - (run.wall_s - run.all_rounds_s())).max(0.0));
+    let (mut runs, mut turns, mut program_s) = (Vec::<Run>::new(), Vec::new(), 0.0);
+    // At least so many times, and no more when so much time was spent.
+    let (least, enough_s) =
+        if args.command.is_empty() { (2, manifest.base_run_s.max(5.0)) } else { (LEAST_TURNS, ENOUGH_TURNS_S) };
+    let bar = progress::bar("running the skeleton", "times");
+    for time in 0..TIMES {
+        let spent_s = program_s + runs.iter().map(|run| run.wall_s).sum::<f64>();
+        if time >= least && spent_s > enough_s {
+            break;
         }
-        runs.push(run);
-        bar.set(runs.len() as u64, RUNS as u64);
+        runs.push(built.run(manifest.rounds())?);
+        if !args.command.is_empty() {
+            let wall_s = built.run_program(&args.command)?;
+            runs.push(built.run(manifest.rounds())?);
+            program_s += wall_s;
+            turns.extend(runs.last_chunk().map(|[before, after]| Turn::of(before, wall_s, after)));
+        }
+        bar.set(time + 1, TIMES);
     }
     bar.finish();
-    Ok((runs, program_s))
+    Ok((runs, turns))
 }
 
 /// Time of the program over the skeleton's own on the base, both without start and end of MPI.
@@ -281,8 +286,8 @@ fn words(
         line("", format!("and {} more classes", manifest.nests.len() - CLASSES));
     }
     line("base run", seconds(manifest.base_run_s));
-    if !manifest.program_s.is_empty() {
-        line("in turn", format!("{} in the mean of {} runs", seconds(manifest.base_s()), manifest.program_s.len()));
+    if !manifest.turns.is_empty() {
+        line("in turn", format!("{} in the mean of {} runs", seconds(manifest.base_s()), manifest.turns.len()));
     }
     let most = manifest.ratio_most;
     line(

@@ -90,7 +90,7 @@ fn readme(manifest: &Manifest, skeleton: &Skeleton) -> String {
     for nest in &manifest.nests {
         let _ = writeln!(out, "- {}", harmless(nest));
     }
-    out.push_str("\n## Parts\n\nEach is timed apart. The first iteration of a loop stands for itself, each other one for (iterations in the program - 1) / (here - 1).\n\n| part | what | ranks | in the program | here | time in the program |\n|---|---|---|---|---|---|\n");
+    out.push_str("\n## Parts\n\nEach is timed apart. The first of three or more iterations of a loop stands for itself, each other one for (iterations in the program - 1) /\n(here - 1); of one or two each stands for (iterations in the program) / (here).\n\n| part | what | ranks | in the program | here | time in the program |\n|---|---|---|---|---|---|\n");
     for (at, part) in manifest.parts.iter().enumerate() {
         let _ = writeln!(
             out,

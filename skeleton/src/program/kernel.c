@@ -34,6 +34,7 @@ static void traffic(long lines)
 
 /* What may be written of data to send, and what was and has yet to be taken off, in microseconds. */
 static double may_write_us, written_us;
+static int messages_only;
 
 /* What is left to do of a block. */
 static double left_of(double us)
@@ -43,6 +44,8 @@ static double left_of(double us)
         return 0.0;
     if (us > may_write_us)
         may_write_us = us;
+    if (messages_only)
+        return 0.0;
     double taken_off = us < written_us ? us : written_us;
     written_us -= taken_off;
     return us - taken_off;

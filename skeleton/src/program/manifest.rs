@@ -60,10 +60,9 @@ pub struct Manifest {
     pub left_out: Vec<String>,
     /// Runs of the skeleton on the base.
     pub runs: Vec<Run>,
-    /// Times of the program, without start and end of MPI, in seconds: each of a run right before the skeleton's run of
-    /// the same place. Empty if the program was not run in turn with it.
+    /// Runs of the program between runs of the skeleton, there. Empty if it was not run in turn with it.
     #[serde(default)]
-    pub program_s: Vec<f64>,
+    pub turns: Vec<Turn>,
 }
 
 /// By what it was decided what computation is made of.
@@ -115,6 +114,15 @@ pub struct PartEntry {
     pub base_s: f64,
 }
 
+/// A run of the program between two runs of its skeleton.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Time of the program without start and end of MPI, in seconds.
+    pub program_s: f64,
+    /// What the skeleton stood for, in seconds: the mean of both runs.
+    pub stands_for_s: f64,
+}
+
 /// A run of a skeleton.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -123,6 +131,9 @@ pub struct Run {
     /// How often the skeleton was done, one round after the other; the other times are those of one round.
     #[serde(default = "one")]
     pub rounds: u64,
+    /// A round of messages alone before these, in seconds; 0 if there was none.
+    #[serde(default)]
+    pub warm_s: f64,
     /// The skeleton itself, without start and end of MPI, in seconds.
     pub run_s: f64,
     /// What it stands for, on the slowest rank, in seconds.
@@ -137,10 +148,24 @@ fn one() -> u64 {
     1
 }
 
+impl Turn {
+    /// That of a run of the program of so long from launch to the end of the launcher, and of the skeleton's before and after
+    /// it: a launch takes as long to start and end in all three.
+    pub fn of(before: &Run, wall_s: f64, after: &Run) -> Turn {
+        let mean = |of: fn(&Run) -> f64| 0.5 * (of(before) + of(after));
+        Turn { program_s: (wall_s - mean(Run::launch_s)).max(0.0), stands_for_s: mean(|run| run.stands_for_s) }
+    }
+}
+
 impl Run {
     /// Time of all rounds, in seconds.
     pub fn all_rounds_s(&self) -> f64 {
         self.rounds as f64 * self.run_s
+    }
+
+    /// Start and end of the launch and of MPI, in seconds.
+    pub fn launch_s(&self) -> f64 {
+        (self.wall_s - self.warm_s - self.all_rounds_s()).max(0.0)
     }
 
     /// Reads the line of JSON that a skeleton leaves.
@@ -151,6 +176,7 @@ impl Run {
         Some(Run {
             wall_s,
             rounds: line["rounds"].as_u64().unwrap_or(1).clamp(1, MOST_ROUNDS),
+            warm_s: number(&line, "warm_s").unwrap_or(0.0),
             run_s: number(&line, "run_s")?,
             stands_for_s: number(&line, "stands_for_s")?,
             parts_s: parts,
@@ -169,18 +195,18 @@ impl Manifest {
     /// Time of the program on the base without start and end of MPI, in seconds: the mean of its runs in turn with the
     /// skeleton, else the traced run's.
     pub fn base_s(&self) -> f64 {
-        match self.program_s.len() {
+        match self.turns.len() {
             0 => self.base_run_s,
-            runs => self.program_s.iter().sum::<f64>() / runs as f64,
+            turns => self.turns.iter().map(|turn| turn.program_s).sum::<f64>() / turns as f64,
         }
     }
 
-    /// For each run of the skeleton on the base, the program's time over what the skeleton stood for: what it cannot
-    /// imitate makes it differ from 1.
+    /// The program's time on the base over what the skeleton stood for, in each turn, else with each run of the skeleton:
+    /// what it cannot imitate makes it differ from 1.
     pub fn factors(&self) -> Vec<f64> {
-        let program = self.program_s.iter().copied().chain(std::iter::repeat(self.base_run_s));
-        let runs = self.runs.iter().filter(|run| run.stands_for_s > 0.0);
-        runs.zip(program).map(|(run, program_s)| program_s / run.stands_for_s).collect()
+        let turns = self.turns.iter().map(|turn| (turn.program_s, turn.stands_for_s));
+        let alone = self.runs.iter().filter(|_| self.turns.is_empty()).map(|run| (self.base_run_s, run.stands_for_s));
+        turns.chain(alone).filter(|&(_, skeleton_s)| skeleton_s > 0.0).map(|(a, b)| a / b).collect()
     }
 
     /// As JSON.
@@ -231,9 +257,9 @@ impl Manifest {
             return Err(format!("it has {} ranks", self.ranks));
         }
         let times = [self.base_run_s, self.steps_s].into_iter().chain(self.parts.iter().map(|part| part.base_s));
-        let of_runs = self.runs.iter().flat_map(|run| [run.wall_s, run.run_s, run.stands_for_s]);
-        let of_program = self.program_s.iter().copied();
-        if let Some(seconds) = times.chain(of_runs).chain(of_program).find(|s| !(0.0..1e12).contains(s)) {
+        let of_runs = self.runs.iter().flat_map(|run| [run.wall_s, run.warm_s, run.run_s, run.stands_for_s]);
+        let of_turns = self.turns.iter().flat_map(|turn| [turn.program_s, turn.stands_for_s]);
+        if let Some(seconds) = times.chain(of_runs).chain(of_turns).find(|s| !(0.0..1e12).contains(s)) {
             return Err(format!("a time is {seconds} seconds"));
         }
         if [self.ratio, self.ratio_asked, self.ratio_most].iter().any(|ratio| !(0.0..1e15).contains(ratio)) {

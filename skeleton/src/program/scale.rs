@@ -16,7 +16,7 @@ const WHOLE: f64 = 0.03;
 /// Computation outside loops that is shorter is never shortened, in ns.
 const SHORT_NS: f64 = 20_000.0;
 /// With so many iterations or more, the first one stands for itself alone.
-const LEAD: u64 = 3;
+pub(super) const LEAD: u64 = 3;
 
 /// What was chosen.
 #[derive(Clone, Debug, Default)]

@@ -19,7 +19,7 @@ static void compute_spread_of(const double us[8], int *turn, double far, double 
 //@ parts
 /* Time by parts of the program: as it passes, and times what it stands for. */
 static double passed[PARTS], stands_for[PARTS];
-static double since, weight_now = 1.0;
+static double since, weight_now = 1.0, warm_s;
 static int part_now;
 
 /* From now on, time is that of this part, and each second stands for so many of the program. */
@@ -31,6 +31,18 @@ static void part(int next, double weight)
     since = now;
     part_now = next;
     weight_now = weight;
+}
+
+//@ start_over
+/* Forgets what has passed: it was a round of messages alone. */
+static void start_over(void)
+{
+    for (int i = 0; i < PARTS; i++)
+        warm_s += passed[i];
+    memset(passed, 0, sizeof passed);
+    memset(stands_for, 0, sizeof stands_for);
+    written_us = 0.0;
+    messages_only = 0;
 }
 
 //@ report
@@ -76,8 +88,8 @@ static int report(const char *path, long rounds)
             slowest = r;
         }
     }
-    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"rounds\":%ld,\"run_s\":%.9f,\"stands_for_s\":%.9f,", mpi, RANKS,
-            rounds, run, whole);
+    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"rounds\":%ld,\"warm_s\":%.9f,\"run_s\":%.9f,\"stands_for_s\":%.9f,", mpi,
+            RANKS, rounds, warm_s, run, whole);
     fprintf(out, "\"slowest\":%d,\"parts\":[", slowest);
     for (int i = 0; i < PARTS; i++) {
         double low = -1.0, high = 0.0, sum = 0.0, stands = all[slowest][2 * i + 1];

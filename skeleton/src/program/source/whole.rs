@@ -1,5 +1,6 @@
 //! What stands around the bodies of a source: tables, the functions that are used, and `main`.
 use super::{Head, Writer, harmless, sections};
+use crate::program::scale::LEAD;
 use crate::program::source::{FAR, KERNEL};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -40,6 +41,9 @@ impl Writer<'_> {
             used.insert("oneself");
         }
         used.extend(["parts", "report"]);
+        if self.warms_up() {
+            used.insert("start_over");
+        }
         if sections().any(|(name, text)| used.contains(name) && text.contains("ready(")) {
             used.insert("ready");
         }
@@ -68,6 +72,7 @@ impl Writer<'_> {
             let _ = writeln!(out, "static struct group {name};");
         }
         out.push_str(bodies.trim_start_matches('\n'));
+        self.once(&mut out, &used);
         self.main(&mut out, &used);
         out
     }
@@ -116,7 +121,6 @@ impl Writer<'_> {
     }
 
     fn main(&self, out: &mut String, used: &BTreeSet<&'static str>) {
-        let plan = self.plan;
         out.push_str(
             "\nint main(int argc, char **argv)\n{\n    int ranks;\n    long rounds = argc > 2 ? atol(argv[2]) : 1;\n    if (rounds < 1)\n        rounds = 1;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n",
         );
@@ -150,26 +154,42 @@ impl Writer<'_> {
                 let _ = writeln!(out, "    if ({name}_alone[rank])\n        {name} = oneself();");
             }
         }
-        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n    for (long round = 0; round < rounds; round++) {\n");
-        match plan.classes.len() {
-            1 => out.push_str("        class_0();\n"),
+        if self.warms_up() {
+            out.push_str(
+                "    /* Connections and buffers are made in a round of messages alone: the program makes them once, and the first\n     * iteration of a loop stands for many here. */\n    messages_only = 1;\n    since = MPI_Wtime();\n    once();\n    start_over();\n",
+            );
+        }
+        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n    for (long round = 0; round < rounds; round++)\n        once();\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL, rounds);\n    MPI_Finalize();\n    return failed;\n}\n");
+    }
+
+    /// Whether the first iteration of a shortened loop stands for many: what connections and buffers cost when they are
+    /// used for the first time would, too.
+    fn warms_up(&self) -> bool {
+        self.parts.iter().any(|part| part.count < part.full && part.count < LEAD)
+    }
+
+    /// One round.
+    fn once(&self, out: &mut String, used: &BTreeSet<&'static str>) {
+        out.push_str("\n/* One round. */\nstatic void once(void)\n{\n");
+        match self.plan.classes.len() {
+            1 => out.push_str("    class_0();\n"),
             classes => {
-                out.push_str("        switch (class_of[rank]) {\n");
+                out.push_str("    switch (class_of[rank]) {\n");
                 for class in 0..classes {
-                    let _ = writeln!(out, "        case {class}:\n            class_{class}();\n            break;");
+                    let _ = writeln!(out, "    case {class}:\n        class_{class}();\n        break;");
                 }
-                out.push_str("        }\n");
+                out.push_str("    }\n");
             }
         }
         if used.contains("requests") {
-            out.push_str("        wait_for(0, SLOTS - 1);\n");
+            out.push_str("    wait_for(0, SLOTS - 1);\n");
         }
         if used.contains("detached") {
             out.push_str(
-                "        for (int i = 0; i < detached_open; i++)\n            MPI_Wait(detached + i, MPI_STATUS_IGNORE);\n        detached_open = 0;\n",
+                "    for (int i = 0; i < detached_open; i++)\n        MPI_Wait(detached + i, MPI_STATUS_IGNORE);\n    detached_open = 0;\n",
             );
         }
-        out.push_str("        part(0, 1.0);\n    }\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL, rounds);\n    MPI_Finalize();\n    return failed;\n}\n");
+        out.push_str("    part(0, 1.0);\n}\n");
     }
 }
 
