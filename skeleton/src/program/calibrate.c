@@ -19,8 +19,9 @@ static double median(double *all)
     return all[TIMES / 2];
 }
 
-/* Over a second, as processors are faster at one moment than at another: rounds and lines in a microsecond, and what a block takes beyond what it should, from blocks of 3 us one by one; then
- * lines from memory, and the instructions of a round and of either line, if they are asked for. */
+/* Rounds and lines in a microsecond, and what a block takes beyond what it should, from blocks of 3 us one by one; then
+ * lines from memory, and the instructions of a round and of either line, if they are asked for. All of it over a second,
+ * as processors are faster at one moment than at another. */
 int main(void)
 {
     double a[TIMES], t[TIMES], over[TIMES];

@@ -34,6 +34,7 @@ static void traffic(long lines)
 
 /* What may be written of data to send, and what was and has yet to be taken off, in microseconds. */
 static double may_write_us, written_us;
+/* Nothing is computed now. */
 static int messages_only;
 
 /* What is left to do of a block. */

@@ -206,7 +206,8 @@ impl Manifest {
     pub fn factors(&self) -> Vec<f64> {
         let turns = self.turns.iter().map(|turn| (turn.program_s, turn.stands_for_s));
         let alone = self.runs.iter().filter(|_| self.turns.is_empty()).map(|run| (self.base_run_s, run.stands_for_s));
-        turns.chain(alone).filter(|&(_, skeleton_s)| skeleton_s > 0.0).map(|(a, b)| a / b).collect()
+        let both = turns.chain(alone).filter(|&(program_s, skeleton_s)| program_s > 0.0 && skeleton_s > 0.0);
+        both.map(|(program_s, skeleton_s)| program_s / skeleton_s).collect()
     }
 
     /// As JSON.

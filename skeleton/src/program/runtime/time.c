@@ -88,8 +88,8 @@ static int report(const char *path, long rounds)
             slowest = r;
         }
     }
-    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"rounds\":%ld,\"warm_s\":%.9f,\"run_s\":%.9f,\"stands_for_s\":%.9f,", mpi,
-            RANKS, rounds, warm_s, run, whole);
+    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"rounds\":%ld,\"warm_s\":%.9f,", mpi, RANKS, rounds, warm_s);
+    fprintf(out, "\"run_s\":%.9f,\"stands_for_s\":%.9f,", run, whole);
     fprintf(out, "\"slowest\":%d,\"parts\":[", slowest);
     for (int i = 0; i < PARTS; i++) {
         double low = -1.0, high = 0.0, sum = 0.0, stands = all[slowest][2 * i + 1];
