@@ -3,6 +3,7 @@ use crate::orphans;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use phasecast_trace::Nanos;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -79,6 +80,17 @@ impl Launcher {
             child.stderr.take().map(|pipe| forward(pipe, quiet.clone(), said.clone())),
         ];
         Ok(Launch { child, started_ns, quiet, said, pipes: pipes.into_iter().flatten().collect(), ended: None })
+    }
+
+    /// Runs `command` to its end as [`Launcher::start`] starts it: how it ended, and the time from launch to the end of the
+    /// launcher in seconds.
+    ///
+    /// # Errors
+    /// If the launcher cannot be started, or the user interrupts.
+    pub fn run(&self, command: &[OsString]) -> Result<(ExitStatus, f64)> {
+        let mut launch = self.start(command)?;
+        let (status, ended) = launch.wait()?;
+        Ok((status, Nanos(ended).since(Nanos(launch.started_ns())).seconds()))
     }
 }
 

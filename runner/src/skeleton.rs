@@ -3,10 +3,8 @@ use crate::launch::Launcher;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_skeleton::program::calibrate::compile;
 use phasecast_skeleton::program::manifest::Run;
-use phasecast_trace::Nanos;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 
 /// The compiler: the one given; else the `mpicc` that goes by the name of the launcher given (`mpirun.mpich` has
 /// `mpicc.mpich`), or of the MPI of a trace; else `mpicc`.
@@ -61,7 +59,7 @@ impl Built {
     pub fn run(&self, rounds: u64) -> Result<Run> {
         let _ = std::fs::remove_file(&self.result);
         let words = [self.program.clone().into(), self.result.clone().into(), rounds.to_string().into()];
-        let (status, wall_s) = self.wall(&words)?;
+        let (status, wall_s) = self.launcher.run(&words)?;
         if !status.success() {
             bail!(
                 "the skeleton failed under `{}` ({status}). Does the launcher belong to the compiler's MPI, and can it start {} ranks?",
@@ -81,18 +79,11 @@ impl Built {
     /// If it fails.
     pub fn run_program(&self, command: &[String]) -> Result<f64> {
         let words: Vec<OsString> = command.iter().map(OsString::from).collect();
-        let (status, wall_s) = self.wall(&words)?;
+        let (status, wall_s) = self.launcher.run(&words)?;
         if !status.success() {
             bail!("the program failed under `{}` ({status}): it must run as it did when it was traced", self.launcher);
         }
         Ok(wall_s)
-    }
-
-    fn wall(&self, words: &[OsString]) -> Result<(ExitStatus, f64)> {
-        let mut launch = self.launcher.start(words)?;
-        let started = launch.started_ns();
-        let (status, ended) = launch.wait()?;
-        Ok((status, Nanos(ended).since(Nanos(started)).seconds()))
     }
 }
 

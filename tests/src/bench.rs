@@ -90,17 +90,6 @@ pub fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Of three things that are made and timed one after the other, the one whose time lies in the middle.
-///
-/// # Errors
-/// If one cannot be made.
-pub fn middle_of_three<T, E>(mut make: impl FnMut(usize) -> Result<(f64, T), E>) -> Result<T, E> {
-    let mut all = [make(0)?, make(1)?, make(2)?];
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let [_, (_, middle), _] = all;
-    Ok(middle)
-}
-
 /// The coefficient of variation.
 pub fn variation(values: &[f64]) -> f64 {
     let m = mean(values);

@@ -22,6 +22,7 @@ use phasecast_trace::{Rank, Trace};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// How often the skeleton is run on the base at most, or takes turns with the program.
 const TIMES: u64 = 5;
@@ -234,21 +235,19 @@ fn runs(
 ) -> Result<(Vec<Run>, Vec<Turn>)> {
     let launcher = args.launcher.as_deref();
     let built = Built::new(source.text.as_bytes(), compiler, launcher, manifest.ranks, scratch)?;
-    let (mut runs, mut turns, mut program_s) = (Vec::<Run>::new(), Vec::new(), 0.0);
+    let (mut runs, mut turns, begun) = (Vec::<Run>::new(), Vec::new(), Instant::now());
     // At least so many times, and no more when so much time was spent.
     let (least, enough_s) =
         if args.command.is_empty() { (2, manifest.base_run_s.max(5.0)) } else { (LEAST_TURNS, ENOUGH_TURNS_S) };
     let bar = progress::bar("running the skeleton", "times");
     for time in 0..TIMES {
-        let spent_s = program_s + runs.iter().map(|run| run.wall_s).sum::<f64>();
-        if time >= least && spent_s > enough_s {
+        if time >= least && begun.elapsed().as_secs_f64() > enough_s {
             break;
         }
         runs.push(built.run(manifest.rounds())?);
         if !args.command.is_empty() {
             let wall_s = built.run_program(&args.command)?;
             runs.push(built.run(manifest.rounds())?);
-            program_s += wall_s;
             turns.extend(runs.last_chunk().map(|[before, after]| Turn::of(before, wall_s, after)));
         }
         bar.set(time + 1, TIMES);

@@ -6,7 +6,6 @@ use crate::restart::predict::{Wish, predict};
 use crate::signature::Signature;
 use anyhow::{Result, bail};
 use phasecast_prediction::Prediction;
-use phasecast_trace::Nanos;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
@@ -46,13 +45,11 @@ pub fn true_runs(launcher: &Launcher, command: &[String], count: u32) -> Result<
     let mut times = Vec::new();
     for number in 1..=count {
         crate::output::note(&format!("true run {number} of {count}: {launcher} {}", command.join(" ")));
-        let mut launch = launcher.start(&words)?;
-        let launched = launch.started_ns();
-        let (status, ended) = launch.wait()?;
+        let (status, wall_s) = launcher.run(&words)?;
         if !status.success() {
             bail!("the true run failed ({status})");
         }
-        times.push(Nanos(ended).since(Nanos(launched)).seconds());
+        times.push(wall_s);
     }
     Ok(times)
 }

@@ -41,7 +41,9 @@ impl Writer<'_> {
             used.insert("oneself");
         }
         used.extend(["parts", "report"]);
-        if self.warms_up() {
+        // The first iteration of a shortened loop stands for many: what connections and buffers cost when they are used for
+        // the first time would, too.
+        if self.parts.iter().any(|part| part.count < part.full && part.count < LEAD) {
             used.insert("start_over");
         }
         if sections().any(|(name, text)| used.contains(name) && text.contains("ready(")) {
@@ -154,18 +156,12 @@ impl Writer<'_> {
                 let _ = writeln!(out, "    if ({name}_alone[rank])\n        {name} = oneself();");
             }
         }
-        if self.warms_up() {
+        if used.contains("start_over") {
             out.push_str(
                 "    /* Connections and buffers are made in a round of messages alone: the program makes them once, and the first\n     * iteration of a loop stands for many here. */\n    messages_only = 1;\n    since = MPI_Wtime();\n    once();\n    start_over();\n",
             );
         }
         out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n    for (long round = 0; round < rounds; round++)\n        once();\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL, rounds);\n    MPI_Finalize();\n    return failed;\n}\n");
-    }
-
-    /// Whether the first iteration of a shortened loop stands for many: what connections and buffers cost when they are
-    /// used for the first time would, too.
-    fn warms_up(&self) -> bool {
-        self.parts.iter().any(|part| part.count < part.full && part.count < LEAD)
     }
 
     /// One round.
