@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a launch may take.
@@ -48,6 +48,23 @@ pub fn keep_named<T>(all: &mut Vec<T>, list: &str, name: impl Fn(&T) -> &str) ->
     }
     all.retain(|one| named.contains(&name(one)));
     Ok(())
+}
+
+/// Traces three runs in a folder, as `run` does to the path that it is given; the trace whose run took the middle time.
+///
+/// # Errors
+/// Those of `run`.
+pub fn middle_trace<E>(folder: &Path, mut run: impl FnMut(&Path) -> Result<(), E>) -> Result<PathBuf, E> {
+    let mut make = |at: usize| {
+        let trace = folder.join(format!("base-{at}.trace"));
+        let begun = Instant::now();
+        run(&trace)?;
+        Ok((begun.elapsed().as_secs_f64(), trace))
+    };
+    let mut all = [make(0)?, make(1)?, make(2)?];
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let [_, (_, middle), _] = all;
+    Ok(middle)
 }
 
 /// The mean.

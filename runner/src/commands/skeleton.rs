@@ -91,7 +91,7 @@ fn mix(text: &str) -> Result<f64, String> {
 fn working_set(text: &str) -> Result<u64, String> {
     let bytes = cli::size(text)?;
     let fits = (4096..=1 << 34).contains(&bytes);
-    if fits { Ok(bytes / 64 * 64) } else { Err("a size from 4K to 16G".into()) }
+    if fits { Ok(bytes / 256 * 256) } else { Err("a size from 4K to 16G".into()) }
 }
 
 /// Runs the command.

@@ -2,7 +2,7 @@
 //! and compute and communicate in the same shares?
 use crate::Res;
 use crate::shared::{Job, done, launched, phasecast};
-use phasecast_tests::bench::{Bound, figure, mean};
+use phasecast_tests::bench::{Bound, figure, mean, middle_trace};
 use phasecast_trace::{Class, Trace};
 use serde_json::Value;
 use std::path::Path;
@@ -28,29 +28,25 @@ pub fn run(args: &[String]) -> Res<()> {
     for job in &jobs {
         let folder = tempfile::tempdir()?;
         let at = |name: &str| folder.path().join(name);
-        let traced = |name: &str, clock: &str, program: &str, args: &[String]| {
-            done(&mut launched(&launcher, &job.ranks, program, args, Some((&at(name), clock))))
+        let traced = |trace: &Path, clock: &str, program: &str, args: &[String]| {
+            done(&mut launched(&launcher, &job.ranks, program, args, Some((trace, clock)))).map(|_| ())
         };
-        traced("program", "wall", &job.openmpi, &job.args)?;
-        let imitated = if clock == "wall" { "program" } else { "computing" };
-        if clock != "wall" {
-            traced(imitated, &clock, &job.openmpi, &job.args)?;
-        }
+        let imitated = middle_trace(folder.path(), |trace| traced(trace, &clock, &job.openmpi, &job.args))?;
         let mut command =
             phasecast(&["skeleton", "--ratio", &ratio, "--launcher", &launcher, "--cc", &compiler, "--json"]);
-        let (text, took) = done(command.arg(at(imitated)).arg("-o").arg(at("skeleton")).current_dir(folder.path()))?;
+        let (text, took) = done(command.arg(imitated).arg("-o").arg(at("skeleton")).current_dir(folder.path()))?;
         let told: Value = serde_json::from_str(&text)?;
         let strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-o"];
         done(Command::new(&compiler).args(strict).arg(at("run")).arg(at("skeleton").join("skeleton.c")))?;
         let built = at("run").to_string_lossy().into_owned();
         let again = |program: &str, args: &[String]| -> Res<Shares> {
-            traced("again", "wall", program, args)?;
+            traced(&at("again"), "wall", program, args)?;
             let shares = Shares::of(&at("again"))?;
             std::fs::remove_dir_all(at("again"))?;
             Ok(shares)
         };
-        let (mut of_program, mut of_skeleton) = (vec![Shares::of(&at("program"))?], vec![again(&built, &[])?]);
-        for _ in 1..runs {
+        let (mut of_program, mut of_skeleton) = (Vec::new(), Vec::new());
+        for _ in 0..runs {
             of_program.push(again(&job.openmpi, &job.args)?);
             of_skeleton.push(again(&built, &[])?);
         }
@@ -71,6 +67,13 @@ pub fn run(args: &[String]) -> Res<()> {
         );
         figure("  ratio, off the one asked for by", 100.0 * (got / asked - 1.0).abs(), "%", Bound::Most(10.0));
         figure("  share of MPI in the program", 100.0 * program.mpi, "%", Bound::None);
+        figure("  the same, from run to run", 100.0 * Shares::range(&of_program), "pt", Bound::None);
+        figure(
+            "  share of MPI in the skeleton, from run to run",
+            100.0 * Shares::range(&of_skeleton),
+            "pt",
+            Bound::None,
+        );
         figure(
             "  share of MPI in the skeleton, off by",
             100.0 * (skeleton.mpi - program.mpi).abs(),
@@ -94,6 +97,12 @@ impl Shares {
     fn mean(runs: &[Shares]) -> Shares {
         let of = |of: fn(&Shares) -> f64| mean(&runs.iter().map(of).collect::<Vec<_>>());
         Shares { run_s: of(|run| run.run_s), mpi: of(|run| run.mpi) }
+    }
+
+    /// By how much the least share of MPI and the greatest differ.
+    fn range(runs: &[Shares]) -> f64 {
+        let ends = runs.iter().fold((1.0, 0.0), |(least, most), run| (run.mpi.min(least), run.mpi.max(most)));
+        ends.1 - ends.0
     }
 
     fn of(path: &Path) -> Res<Shares> {

@@ -1,7 +1,7 @@
 //! Prediction against the truth: with K from the machines' kernels, and, where a small run is named, with K for each
 //! region from that.
 use crate::Res;
-use phasecast_tests::bench::{keep_named, mean};
+use phasecast_tests::bench::{keep_named, mean, middle_trace};
 use phasecast_tests::half::Halves;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -256,25 +256,13 @@ impl Setting<'_> {
         command
     }
 
-    /// Traces three runs on the base; the trace whose run took the middle time.
-    fn traced(&self, folder: &Path) -> Res<PathBuf> {
-        let make = |at: usize| -> Res<(f64, PathBuf)> {
-            let trace = folder.join(format!("base-{at}.trace"));
-            let begun = Instant::now();
-            done(&mut launched(self.job, self.base, false, Some(&trace)))?;
-            Ok((begun.elapsed().as_secs_f64(), trace))
-        };
-        let mut all = [make(0)?, make(1)?, make(2)?];
-        all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let [_, (_, middle), _] = all;
-        Ok(middle)
-    }
-
     /// One run on the base and on each target; rows are by target and way.
     fn run(&self, run: usize, last: bool, rows: &mut [Vec<Row>]) -> Res<()> {
         let folder = tempfile::tempdir()?;
         let machines = if self.fresh { folder.path() } else { self.machines };
-        let trace = self.traced(folder.path())?;
+        let trace = middle_trace(folder.path(), |trace| {
+            done(&mut launched(self.job, self.base, false, Some(trace))).map(|_| ())
+        })?;
         characterize(machines, self.base, self.fresh)?;
         for (target, rows) in self.targets.iter().zip(rows) {
             let begun = Instant::now();
