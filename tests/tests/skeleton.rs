@@ -152,7 +152,7 @@ fn random_skeletons_run_to_the_end() {
         far: Some(Far {
             working_set: 1 << 16,
             lines_per_us: 50.0,
-            instructions: Instructions { round: 7.0, line: 11.0, far_line: 7.0, counted: false },
+            instructions: Instructions { round: 7.0, line: 5.75, far_line: 7.0, counted: false },
         }),
     };
     let place = Place::alone();

@@ -67,7 +67,7 @@ pub struct SkeletonArgs {
     #[arg(long, value_name = "0..1", default_value_t = Mix::default().memory, value_parser = mix)]
     mix: f64,
     /// The memory that each rank computes in, as in 512K or 16M
-    #[arg(long, value_name = "SIZE", default_value = "256K", value_parser = working_set)]
+    #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = working_set)]
     working_set: u64,
     /// Do not run the skeleton here
     #[arg(long, conflicts_with = "command")]

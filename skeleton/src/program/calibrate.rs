@@ -26,9 +26,9 @@ pub struct Mix {
 
 impl Default for Mix {
     fn default() -> Mix {
-        // Within the second-level cache of most processors: what is beyond is shared, and its speed is another from run to
-        // run.
-        Mix { memory: 0.5, working_set: 256 << 10 }
+        // Within half of the second-level cache of most processors, as two threads of a core share one: what is beyond is
+        // shared by more, and its speed is another from run to run.
+        Mix { memory: 0.5, working_set: 128 << 10 }
     }
 }
 
