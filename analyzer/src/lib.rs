@@ -33,6 +33,7 @@ pub mod source;
 pub mod stream;
 pub mod survey;
 pub mod symbol;
+mod transient;
 pub mod volume;
 pub mod words;
 

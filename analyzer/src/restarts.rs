@@ -11,8 +11,9 @@
 use crate::estimate::{
     Estimate, FEW, PhaseEstimate, RankEstimate, Sample, drifted, rank_estimate, ratio, reliability, samples, strata,
 };
-use crate::model::Analysis;
+use crate::model::{Analysis, Piece};
 use crate::noise::quantile;
+use crate::transient::{Step, transient};
 use phasecast_trace::Nanos;
 use std::collections::BTreeMap;
 
@@ -43,8 +44,9 @@ pub struct Edge {
     pub finalize_target: Nanos,
 }
 
-/// A stretch with all its repetitions.
+/// A stretch with all its repetitions, without the transient at its start.
 struct Group {
+    /// The number of its first piece.
     first: usize,
     /// For each rank, the times of its pieces in seconds: the mean of the middle repetitions.
     times: Vec<Vec<f64>>,
@@ -120,7 +122,28 @@ fn groups(analysis: &Analysis, restarts: &[Restart]) -> Vec<Group> {
             stretches.entry((restart.first, length)).or_default().push(restart);
         }
     }
-    stretches.into_iter().map(|((first, length), list)| group(first, length, list)).collect()
+    stretches.into_iter().map(|((first, length), list)| group(first, length, list).settled(analysis)).collect()
+}
+
+impl Group {
+    fn settled(mut self, analysis: &Analysis) -> Group {
+        let step = |at: usize| {
+            let pieces = analysis.pieces.iter().map(|pieces| &pieces[self.first + at]);
+            let base = |piece: &Piece| {
+                piece.again.map_or(piece.time.seconds(), |again| 0.5 * (piece.time.seconds() + again.seconds()))
+            };
+            Step {
+                phase: analysis.pieces[0][self.first + at].phase.index(),
+                base: pieces.map(base).sum(),
+                target: self.times.iter().map(|times| times[at]).sum(),
+            }
+        };
+        let steps: Vec<Step> = (0..self.times.first().map_or(0, Vec::len)).map(step).collect();
+        let at = transient(&steps);
+        self.first += at;
+        self.times.iter_mut().for_each(|times| drop(times.drain(..at)));
+        self
+    }
 }
 
 fn group(first: usize, length: usize, mut list: Vec<&Restart>) -> Group {

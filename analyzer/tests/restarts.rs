@@ -95,6 +95,21 @@ fn a_burst_of_noise_in_one_repetition_is_left_out() {
 }
 
 #[test]
+fn the_slow_start_of_a_restart_is_left_out() {
+    let analysis = iterations(1000);
+    let of = |slow: std::ops::Range<usize>| {
+        let mut one = restart(&analysis, 500, 60, 1.0);
+        one.times.iter_mut().flat_map(|times| &mut times[slow.clone()]).for_each(|time| time.0 = time.0 * 3 / 2);
+        let estimate = estimate_restarts(&analysis, &[one], &[], 0.95);
+        (estimate.total_s / seconds(&analysis, 0), estimate.phases[1].measured)
+    };
+    let (start, measured) = of(0..12);
+    assert!((start - 1.0).abs() < 1e-6 && measured == 48, "{start}, {measured}");
+    let (end, measured) = of(48..60);
+    assert!((end - 1.1).abs() < 1e-3 && measured == 60, "{end}, {measured}");
+}
+
+#[test]
 fn start_and_end_are_what_the_launch_shows_and_the_rest_goes_at_the_pace() {
     let analysis = iterations(100);
     let restarts = [restart(&analysis, 10, 5, 2.0)];
