@@ -11,7 +11,7 @@
 use crate::estimate::{
     Estimate, FEW, PhaseEstimate, RankEstimate, Sample, drifted, rank_estimate, ratio, reliability, samples, strata,
 };
-use crate::model::{Analysis, Piece};
+use crate::model::Analysis;
 use crate::noise::quantile;
 use crate::transient::{Step, transient};
 use phasecast_trace::Nanos;
@@ -44,7 +44,7 @@ pub struct Edge {
     pub finalize_target: Nanos,
 }
 
-/// A stretch with all its repetitions, without the transient at its start.
+/// A stretch with all its repetitions.
 struct Group {
     /// The number of its first piece.
     first: usize,
@@ -126,17 +126,12 @@ fn groups(analysis: &Analysis, restarts: &[Restart]) -> Vec<Group> {
 }
 
 impl Group {
+    /// Without the transient at its start.
     fn settled(mut self, analysis: &Analysis) -> Group {
-        let step = |at: usize| {
-            let pieces = analysis.pieces.iter().map(|pieces| &pieces[self.first + at]);
-            let base = |piece: &Piece| {
-                piece.again.map_or(piece.time.seconds(), |again| 0.5 * (piece.time.seconds() + again.seconds()))
-            };
-            Step {
-                phase: analysis.pieces[0][self.first + at].phase.index(),
-                base: pieces.map(base).sum(),
-                target: self.times.iter().map(|times| times[at]).sum(),
-            }
+        let step = |at: usize| Step {
+            phase: analysis.pieces[0][self.first + at].phase.index(),
+            base: analysis.pieces.iter().map(|pieces| pieces[self.first + at].base_s()).sum(),
+            target: self.times.iter().map(|times| times[at]).sum(),
         };
         let steps: Vec<Step> = (0..self.times.first().map_or(0, Vec::len)).map(step).collect();
         let at = transient(&steps);

@@ -23,14 +23,15 @@ pub(crate) struct Step {
     pub(crate) target: f64,
 }
 
-/// How many of the first pieces are transient. They take at most half of the base time of all, and no phase loses all
-/// its occurrences with them.
+/// How many of the first pieces are transient. They take less than half of the base time of all (what is as long is no
+/// start, but all that there is), and no phase loses all its occurrences with them.
 pub(crate) fn transient(steps: &[Step]) -> usize {
     let paces = relative_paces(steps);
     let whole: f64 = steps.iter().map(|step| step.base).sum();
     let mut lasting: BTreeSet<usize> = BTreeSet::new();
     let (mut weight, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    let mut best: Option<(f64, usize, f64)> = None;
+    // The longest truncation that may be, and the best one: its error, where it ends, the mean of the rest.
+    let (mut longest, mut best) = (None, None::<(f64, usize, f64)>);
     let mut after = vec![false; steps.len()];
     // From the end, so that each truncation's sums are those of the last one and one piece more.
     for (at, (step, pace)) in steps.iter().zip(&paces).enumerate().rev() {
@@ -39,13 +40,14 @@ pub(crate) fn transient(steps: &[Step]) -> usize {
         sum += step.base * pace;
         squares += step.base * pace * pace;
         if steps.len() - at >= LEFT && 2.0 * weight >= whole && weight > 0.0 {
+            longest.get_or_insert(at);
             let error = (squares - sum * sum / weight).max(0.0) / (weight * weight);
             if best.is_none_or(|(least, ..)| error <= least) {
                 best = Some((error, at, sum / weight));
             }
         }
     }
-    let Some((_, at, mean)) = best else { return 0 };
+    let Some((_, at, mean)) = best.filter(|(_, at, _)| longest != Some(*at)) else { return 0 };
     let head = whole - steps[at..].iter().map(|step| step.base).sum::<f64>();
     let slow: f64 = steps.iter().zip(&paces).take(at).map(|(step, pace)| step.base * pace).sum();
     let settles = slow > SLOWER * mean * head && after[..at].iter().all(|again| *again);
@@ -87,9 +89,11 @@ mod tests {
         // A slow end, or a slow middle, is no transient.
         let pace = |at: usize| noise(at) * if at > 45 { 1.5 } else { 1.0 };
         assert_eq!(transient(&steps((0..60).map(pace))), 0);
-        // Nor is one that is within the noise, or as long as what follows.
-        let pace = |at: usize| noise(at) * if at < 15 { 1.05 } else { 1.0 };
-        assert_eq!(transient(&steps((0..60).map(pace))), 0);
+        // Nor is one that is within the noise, or longer than what follows.
+        for (length, slow) in [(15, 1.05), (40, 1.5)] {
+            let pace = |at: usize| noise(at) * if at < length { slow } else { 1.0 };
+            assert_eq!(transient(&steps((0..60).map(pace))), 0);
+        }
         assert_eq!(transient(&steps((0..60).map(noise))), 0);
     }
 
