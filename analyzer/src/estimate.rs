@@ -81,8 +81,13 @@ pub(crate) struct Sample {
 impl Sample {
     /// The base time: the mean of the base runs.
     pub(crate) fn profile(&self) -> f64 {
-        self.again.map_or(self.base, |again| 0.5 * (self.base + again))
+        profile(self.base, self.again)
     }
+}
+
+/// The base time of what took so long in the first base run, and in the second, if there was one: their mean.
+pub(crate) fn profile(base: f64, again: Option<f64>) -> f64 {
+    again.map_or(base, |again| 0.5 * (base + again))
 }
 
 /// What a rank's run adds up to.
@@ -235,7 +240,7 @@ pub(crate) fn strata(list: &[Sample]) -> impl Iterator<Item = Vec<Sample>> {
 }
 
 /// The median, the upper one of an even number; 0 of none.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     let middle = values.len() / 2;
     if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }

@@ -83,14 +83,6 @@ pub struct Piece {
     pub again: Option<Nanos>,
 }
 
-impl Piece {
-    /// How long it takes on the base, in seconds: the mean of the base runs.
-    pub(crate) fn base_s(&self) -> f64 {
-        let time = self.time.seconds();
-        self.again.map_or(time, |again| 0.5 * (time + again.seconds()))
-    }
-}
-
 /// What can be said of the program as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {

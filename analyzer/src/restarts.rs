@@ -9,7 +9,8 @@
 //! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init and MPI_Finalize are timed in the launch of the
 //! restarts itself, the rest of them goes at the pace of what was measured.
 use crate::estimate::{
-    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, drifted, rank_estimate, ratio, reliability, samples, strata,
+    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, drifted, profile, rank_estimate, ratio, reliability, samples,
+    strata,
 };
 use crate::model::Analysis;
 use crate::noise::quantile;
@@ -128,10 +129,13 @@ fn groups(analysis: &Analysis, restarts: &[Restart]) -> Vec<Group> {
 impl Group {
     /// Without the transient at its start.
     fn settled(mut self, analysis: &Analysis) -> Group {
-        let step = |at: usize| Step {
-            phase: analysis.pieces[0][self.first + at].phase.index(),
-            base: analysis.pieces.iter().map(|pieces| pieces[self.first + at].base_s()).sum(),
-            target: self.times.iter().map(|times| times[at]).sum(),
+        let step = |at: usize| {
+            let pieces = analysis.pieces.iter().map(|pieces| &pieces[self.first + at]);
+            Step {
+                phase: analysis.pieces[0][self.first + at].phase.index(),
+                base: pieces.map(|piece| profile(piece.time.seconds(), piece.again.map(Nanos::seconds))).sum(),
+                target: self.times.iter().map(|times| times[at]).sum(),
+            }
         };
         let steps: Vec<Step> = (0..self.times.first().map_or(0, Vec::len)).map(step).collect();
         let at = transient(&steps);

@@ -5,6 +5,7 @@
 //! times themselves by the marginal standard error rule (White, "An effective truncation heuristic for bias reduction in
 //! simulation output", Simulation 69(6), 1997): of all truncations the one after which the mean has the least standard
 //! error.
+use crate::estimate::median;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A start is only left out where it goes so many times as slowly as what follows: less is within the noise.
@@ -28,14 +29,11 @@ pub(crate) struct Step {
 pub(crate) fn transient(steps: &[Step]) -> usize {
     let paces = relative_paces(steps);
     let whole: f64 = steps.iter().map(|step| step.base).sum();
-    let mut lasting: BTreeSet<usize> = BTreeSet::new();
     let (mut weight, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    // The longest truncation that may be, and the best one: its error, where it ends, the mean of the rest.
-    let (mut longest, mut best) = (None, None::<(f64, usize, f64)>);
-    let mut after = vec![false; steps.len()];
+    // The longest truncation that may be, and the best one: its error, where it ends, base time and sum of the rest.
+    let (mut longest, mut best) = (None, None::<(f64, usize, f64, f64)>);
     // From the end, so that each truncation's sums are those of the last one and one piece more.
     for (at, (step, pace)) in steps.iter().zip(&paces).enumerate().rev() {
-        after[at] = !lasting.insert(step.phase);
         weight += step.base;
         sum += step.base * pace;
         squares += step.base * pace * pace;
@@ -43,15 +41,14 @@ pub(crate) fn transient(steps: &[Step]) -> usize {
             longest.get_or_insert(at);
             let error = (squares - sum * sum / weight).max(0.0) / (weight * weight);
             if best.is_none_or(|(least, ..)| error <= least) {
-                best = Some((error, at, sum / weight));
+                best = Some((error, at, weight, sum));
             }
         }
     }
-    let Some((_, at, mean)) = best.filter(|(_, at, _)| longest != Some(*at)) else { return 0 };
-    let head = whole - steps[at..].iter().map(|step| step.base).sum::<f64>();
-    let slow: f64 = steps.iter().zip(&paces).take(at).map(|(step, pace)| step.base * pace).sum();
-    let settles = slow > SLOWER * mean * head && after[..at].iter().all(|again| *again);
-    if settles { at } else { 0 }
+    let Some((_, at, base, rest)) = best.filter(|(_, at, ..)| longest != Some(*at)) else { return 0 };
+    let phases = |steps: &[Step]| steps.iter().map(|step| step.phase).collect::<BTreeSet<_>>();
+    let slow = sum - rest > SLOWER * (rest / base) * (weight - base);
+    if slow && phases(&steps[..at]).is_subset(&phases(&steps[at..])) { at } else { 0 }
 }
 
 /// The pace of each piece, target over base, in units of the median pace of its phase.
@@ -61,11 +58,8 @@ fn relative_paces(steps: &[Step]) -> Vec<f64> {
     for step in steps {
         by_phase.entry(step.phase).or_default().push(pace(step));
     }
-    let middle = |mut paces: Vec<f64>| {
-        paces.sort_by(f64::total_cmp);
-        paces[paces.len() / 2]
-    };
-    let medians: BTreeMap<usize, f64> = by_phase.into_iter().map(|(phase, paces)| (phase, middle(paces))).collect();
+    let medians: BTreeMap<usize, f64> =
+        by_phase.into_iter().map(|(phase, paces)| (phase, median(paces.into_iter()))).collect();
     let relative = |step: &Step| if medians[&step.phase] > 0.0 { pace(step) / medians[&step.phase] } else { 1.0 };
     steps.iter().map(relative).collect()
 }
