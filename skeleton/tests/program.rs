@@ -171,8 +171,24 @@ fn what_lies_outside_loops_is_done_in_part() {
         line(vec![(vec![0, 1], vec![step(500_000.0, allreduce()), repeat(100, vec![step(5000.0, allreduce())])])]);
     let skeleton = Skeleton::of(&trace, 20.0).expect("a program");
     assert!((skeleton.scaling.ratio() / 20.0 - 1.0).abs() < 0.05, "{:?}", skeleton.scaling);
+    let shortened = skeleton.plan.steps.iter().map(|step| step.shorter).fold(1.0, f64::max);
+    assert!((19.0..21.0).contains(&shortened), "{shortened}");
     let source = skeleton.source("x", None, &RATES);
-    assert!(source.text.contains("compute(25000.0)"), "{}", source.text);
+    assert!(
+        source.text.contains(&format!("part(0, 1.0 * {shortened:?}); /* a part of 500.0 ms */")),
+        "{}",
+        source.text
+    );
+}
+
+#[test]
+fn what_lies_outside_loops_fills_up_what_whole_iterations_leave() {
+    let trace =
+        line(vec![(vec![0, 1], vec![step(100_000.0, allreduce()), repeat(20, vec![step(50_000.0, allreduce())])])]);
+    for ratio in [9.0, 10.0, 15.0, 18.0] {
+        let scaling = Skeleton::of(&trace, ratio).expect("a program").scaling;
+        assert!((scaling.ratio() / ratio - 1.0).abs() < 1e-6, "{ratio}: {scaling:?}");
+    }
 }
 
 #[test]

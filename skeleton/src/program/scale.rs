@@ -2,10 +2,10 @@
 //!
 //! The loops of the outermost level first, all families by the same factor; where whole iterations are too coarse, or one
 //! of the main loop is too long, the loops within them too. What lies outside loops is kept once; its computation is
-//! done in part if it is too long. Each part is timed apart and stands for what was left of it, so that a factor need
-//! not be the same everywhere.
+//! done in part if it is too long, and in that part with which the whole takes its time, as iterations are whole ones.
+//! Each part is timed apart and stands for what was left of it, so that a factor need not be the same everywhere.
 use super::families::{Family, families, whole, within};
-use super::plan::{Block, LoopId, Plan};
+use super::plan::{Block, LoopId, Plan, StepId};
 
 /// How far the estimate may lie from the ratio asked for before inner loops are shortened too.
 const NEAR: f64 = 0.04;
@@ -13,6 +13,8 @@ const NEAR: f64 = 0.04;
 const LEVELS: usize = 4;
 /// What lies outside loops is kept whole while it takes at most this share of the skeleton.
 const WHOLE: f64 = 0.03;
+/// Computation outside loops is shortened by at most so many times the ratio asked for.
+const SHORTEST: f64 = 4.0;
 /// Computation outside loops that is shorter is never shortened, in ns.
 const SHORT_NS: f64 = 20_000.0;
 /// With so many iterations or more, the first one stands for itself alone.
@@ -67,15 +69,14 @@ pub fn scale(plan: &mut Plan, ratio: f64) -> Scaling {
     let target = base_ns / ratio.max(1.0);
     let mut scaling = Scaling { base_ns, estimate_ns: base_ns, least_ns: base_ns, main: None };
     let main = families(plan, &whole(plan));
-    if ratio > 1.0 {
-        shorten_rest(plan, &main, target, ratio);
-    }
-    let mut set: Vec<Family> = Vec::new();
+    let rest = if ratio > 1.0 { long_rest(plan, &main, target) } else { Vec::new() };
+    fit_rest(plan, &rest, target, ratio);
     let mut level = main.clone();
     for depth in 0..LEVELS {
         if level.is_empty() {
             break;
         }
+        shorten(plan, &rest, ratio);
         let last = choose(plan, &level, target);
         if depth == 0 {
             scaling.least_ns = least(plan, &level);
@@ -83,13 +84,14 @@ pub fn scale(plan: &mut Plan, ratio: f64) -> Scaling {
             let first = longest.and_then(|family| family.loops.first());
             scaling.main = first.map(|(id, _)| (plan.loops[*id].full, plan.loops[*id].count));
         }
-        set.extend(level.iter().cloned());
+        let short = estimate(plan) < target;
+        fit_rest(plan, &rest, target, ratio);
         if (estimate(plan) / target - 1.0).abs() <= NEAR {
             break;
         }
         let inner: Vec<Family> = level.iter().flat_map(|family| families(plan, &within(plan, family))).collect();
         // Whole iterations upwards, so that the inner loops can take away what is too much.
-        if let Some((family, units)) = last.filter(|_| !inner.is_empty() && estimate(plan) < target) {
+        if let Some((family, units)) = last.filter(|_| !inner.is_empty() && short) {
             level[family].set(plan, units + 1);
         }
         level = inner;
@@ -152,16 +154,17 @@ fn choose(plan: &mut Plan, level: &[Family], target: f64) -> Option<(usize, u64)
     (kept < units[longest]).then_some((longest, kept))
 }
 
-/// Computation outside the families' loops is done in part, if all that lies outside is too long to be kept whole.
-fn shorten_rest(plan: &mut Plan, main: &[Family], target: f64, ratio: f64) {
+/// The steps whose computation lies outside the families' loops and is done in part: none if all that lies outside is
+/// short enough to be kept whole.
+fn long_rest(plan: &Plan, main: &[Family], target: f64) -> Vec<StepId> {
     let inside: f64 = main.iter().map(|family| unit_cost(plan, family, true)).sum();
     if estimate(plan) - inside <= WHOLE * target {
-        return;
+        return Vec::new();
     }
     let reduced: Vec<LoopId> = main.iter().flat_map(|family| family.loops.iter().map(|(id, _)| *id)).collect();
     let times = plan.executions();
     let mut outside = Vec::new();
-    fn steps(plan: &Plan, blocks: &[Block], reduced: &[LoopId], out: &mut Vec<usize>) {
+    fn steps(plan: &Plan, blocks: &[Block], reduced: &[LoopId], out: &mut Vec<StepId>) {
         for block in blocks {
             match *block {
                 Block::Step(id) => out.push(id),
@@ -171,12 +174,25 @@ fn shorten_rest(plan: &mut Plan, main: &[Family], target: f64, ratio: f64) {
         }
     }
     plan.classes.iter().for_each(|class| steps(plan, &class.body, &reduced, &mut outside));
-    for id in outside {
-        let mean = plan.steps[id].step.compute.mean_ns;
-        if mean >= SHORT_NS && times[id] > 0 {
-            plan.steps[id].shorter = ratio;
-        }
-    }
+    outside.retain(|id| plan.steps[*id].step.compute.mean_ns >= SHORT_NS && times[*id] > 0);
+    outside
+}
+
+/// Does as much of the computation in these steps as what the loops take leaves of the target.
+fn fit_rest(plan: &mut Plan, rest: &[StepId], target: f64, ratio: f64) {
+    shorten(plan, rest, 1.0);
+    let whole = estimate(plan);
+    shorten(plan, rest, 2.0);
+    // A time is `whole` - `computed` + `computed` / shorter.
+    let computed = 2.0 * (whole - estimate(plan));
+    let left = target - (whole - computed);
+    let shorter = if left > 0.0 { (computed / left).clamp(1.0, SHORTEST * ratio) } else { SHORTEST * ratio };
+    shorten(plan, rest, shorter);
+}
+
+/// Divides the computation in these steps.
+fn shorten(plan: &mut Plan, steps: &[StepId], by: f64) {
+    steps.iter().for_each(|id| plan.steps[*id].shorter = by);
 }
 
 /// What the iterations of a loop that was shortened stand for: the first one, and each other.

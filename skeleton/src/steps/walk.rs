@@ -4,8 +4,8 @@
 //! * Computation is the time from the exit of a call to the entry of the next. Time within calls is never computation.
 //! * A run of tests and probes that find nothing is waiting, with the gaps between them up to [`POLL_GAP_NS`]; it
 //!   belongs to the call that comes next.
-//! * Receives from any source and completions of any request come in the order of arrival, which differs from iteration
-//!   to iteration: where several come in a row, they are put in [`order`].
+//! * Receives from any source, completions of any request, and those that a program tests one by one come in the order of
+//!   arrival, which differs from iteration to iteration: where several come in a row, they are put in [`order`].
 mod order;
 
 use super::acts::{Act, Computed, Message, Met, Sink, Sites};
@@ -329,7 +329,8 @@ impl<S: Sink> Walk<'_, S> {
             }
             Completes::One | Completes::First => {}
         }
-        self.waited(slots, role.completes == Completes::First, took);
+        let as_it_comes = role.completes == Completes::First || role.polls && role.completes == Completes::One;
+        self.waited(slots, as_it_comes, took);
     }
 
     /// A run of tests has ended with no receive: the last was perhaps about what was begun before.
@@ -347,8 +348,8 @@ impl<S: Sink> Walk<'_, S> {
         self.waited(slots, false, 0);
     }
 
-    /// A call has waited for these slots; in whatever order they were done.
-    fn waited(&mut self, mut slots: Vec<u16>, first: bool, took: u64) {
+    /// A call has waited for these slots, in whatever order they were done; `as_it_comes` if it took what was done first.
+    fn waited(&mut self, mut slots: Vec<u16>, as_it_comes: bool, took: u64) {
         slots.extend(self.requests.overdue());
         if slots.is_empty() {
             self.wait += took;
@@ -356,7 +357,7 @@ impl<S: Sink> Walk<'_, S> {
         }
         slots.sort_unstable();
         slots.iter().for_each(|slot| self.requests.release(*slot));
-        if first {
+        if as_it_comes {
             let mut took = took;
             slots.into_iter().for_each(|slot| self.in_row(Act::Wait(vec![slot]), std::mem::take(&mut took)));
         } else {
