@@ -108,6 +108,8 @@ pub struct Met {
     pub lost: u64,
     /// Receives that took any source.
     pub wildcards: u64,
+    /// Acts that took what came first.
+    pub as_it_comes: u64,
     /// Persistent requests that were started.
     pub persistent: u64,
     /// Collectives between neighbours of a topology.

@@ -1,7 +1,8 @@
-//! The third pass: the times and sizes of all ranks of a class, each at its place in the nest.
+//! The last pass: the times and sizes of all ranks of a class, each at its place in the nest.
 use super::acts::{Act, Computed, Sink};
 use super::classes::Classes;
 use super::spread::Spread;
+use super::stretches::Moved;
 use super::survey::Survey;
 use super::walk::walk;
 use crate::error::SkeletonError;
@@ -9,7 +10,9 @@ use crate::logical::{ClassTrace, Computation, Counted, Operation, Step, Work};
 use crate::nest::Node;
 use phasecast_analyzer::parallel::{self, Stage};
 use phasecast_trace::{Rank, Trace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::iter::Peekable;
+use std::slice::Iter;
 use std::sync::{Mutex, PoisonError};
 
 /// Different sizes of a place that are counted.
@@ -135,10 +138,27 @@ struct Tally<'a> {
     survey: &'a Survey,
     cursor: Cursor<'a>,
     places: Vec<Place>,
-    dropped: std::iter::Peekable<std::slice::Iter<'a, u64>>,
+    dropped: Peekable<Iter<'a, u64>>,
+    moved: Peekable<Iter<'a, Moved>>,
+    /// Steps, and those of them that were not nothing.
     at: u64,
+    kept: u64,
+    /// Places of the next steps, if they are those of a stretch that was moved.
+    ahead: VecDeque<u32>,
     /// Computation and call of steps that were nothing.
     carried: (Computed, u64),
+}
+
+impl Tally<'_> {
+    /// The place of the next step that is not nothing.
+    fn place(&mut self) -> Option<u32> {
+        if let Some(moved) = self.moved.next_if(|moved| moved.start == self.kept) {
+            let stretch = moved.places.iter().map(|_| self.cursor.next()).collect::<Option<Vec<u32>>>()?;
+            self.ahead.extend(moved.places.iter().map(|at| stretch[*at as usize]));
+        }
+        self.kept += 1;
+        self.ahead.pop_front().or_else(|| self.cursor.next())
+    }
 }
 
 impl Sink for Tally<'_> {
@@ -153,7 +173,7 @@ impl Sink for Tally<'_> {
             return None;
         }
         self.carried = (Computed::default(), 0);
-        let at = self.cursor.next()?;
+        let at = self.place()?;
         let place = self.places.get_mut(at as usize)?;
         place.compute.add(compute.ns);
         place.counted.add(compute);
@@ -183,7 +203,7 @@ impl Sink for Tally<'_> {
     fn drop(&mut self, _: Option<u32>) {}
 }
 
-/// Makes the third pass.
+/// Makes the pass.
 ///
 /// # Errors
 /// If a rank cannot be walked over.
@@ -211,7 +231,10 @@ pub fn measure(
             cursor: Cursor::new(nest),
             places: vec![Place::default(); symbols.len()],
             dropped: classes.dropped[rank].iter().peekable(),
+            moved: classes.moved[rank].iter().peekable(),
             at: 0,
+            kept: 0,
+            ahead: VecDeque::new(),
             carried: (Computed::default(), 0),
         };
         let walked = walk(trace, Rank(rank as u32), &survey.roles, &survey.wary[rank], &mut tally, done);

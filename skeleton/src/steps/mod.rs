@@ -1,9 +1,9 @@
-//! From a trace to the logical trace (seed 002, sections 2 and 3), in three passes over the ranks, each of them in
-//! parallel:
+//! From a trace to the logical trace (seed 002, sections 2 and 3), in passes over the ranks, each of them in parallel:
 //!
 //! 1. [`survey`]: sizes, tags and communicators of all ranks ([`sizes`], [`groups`])
-//! 2. [`classes`]: acts as symbols; ranks with the same sequence are a class, which is folded into loops
-//! 3. [`measure`]: times and sizes of all ranks of a class, at their places in the nest ([`spread`])
+//! 2. [`stretches`], where calls took what came first: what differs in its order only
+//! 3. [`classes`]: acts as symbols ([`symbols`]); ranks with the same sequence are a class, which is folded into loops
+//! 4. [`measure`]: times and sizes of all ranks of a class, at their places in the nest ([`spread`])
 //!
 //! [`mod@walk`] says what the acts of a rank are, and what is computation and what is waiting; [`requests`] and
 //! [`roles`] serve it. The computation between two calls is no part of a symbol: near-equal times do not break loops.
@@ -16,7 +16,9 @@ pub mod requests;
 pub mod roles;
 pub mod sizes;
 pub mod spread;
+pub mod stretches;
 pub mod survey;
+pub mod symbols;
 pub mod walk;
 
 use crate::compress::Method;
@@ -26,6 +28,7 @@ use crate::nest::Node;
 use crate::topology::{Directions, Recognition};
 use phasecast_analyzer::parallel::{Progress, Stage};
 use phasecast_trace::{Rank, Trace};
+use stretches::Orders;
 
 /// How the logical trace is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,14 +57,26 @@ pub fn logical_trace(
     progress: Progress<'_>,
 ) -> Result<LogicalTrace, SkeletonError> {
     let items = trace.items().max(1);
-    let [first, second, third] = [0, 1, 2].map(|pass| Stage::new(progress, pass * items, 3 * items));
-    let survey = survey::survey(trace, settings.threads, &first)?;
-    let classes = classes::classes(trace, &survey, directions, settings.method, settings.threads, &second)?;
-    let (measured, counted) = measure::measure(trace, &survey, &classes, settings.threads, &third)?;
+    let threads = settings.threads;
+    let [first, second, third, last] = [0, 1, 2, 3].map(|pass| Stage::new(progress, pass * items, 4 * items));
+    let survey = survey::survey(trace, threads, &first)?;
+    let orders = match survey.met.iter().any(|met| met.as_it_comes > 0) {
+        true => Orders::find(trace, &survey, directions, threads, &second)?,
+        false => Orders::default(),
+    };
+    let classes = classes::classes(trace, &survey, directions, &orders, settings.method, threads, &third)?;
+    let (measured, counted) = measure::measure(trace, &survey, &classes, threads, &last)?;
     let header = trace.header(Rank(0));
     let mut left_out = survey.left_out;
     if classes.undirected > 0 {
         left_out.push(format!("{} messages between ranks that no direction joins are left out", classes.undirected));
+    }
+    let (moved, stretches) = orders.moved();
+    if moved > 0 {
+        left_out.push(format!(
+            "in {moved} of {stretches} stretches between collectives calls took what came first in another order than in \
+             most that are like them: they stand in that order"
+        ));
     }
     if measured.iter().all(|class| class.body.iter().all(|node| matches!(node, Node::Item(_)))) {
         left_out.push("nothing repeats in this trace: the skeleton has no loop that could be shortened".into());
@@ -69,7 +84,7 @@ pub fn logical_trace(
     if trace.size() == 1 {
         left_out.push("there is one rank: the skeleton computes and talks to nobody".into());
     }
-    progress(3 * items, 3 * items);
+    progress(4 * items, 4 * items);
     Ok(LogicalTrace {
         program: header.map(|h| h.program.clone()).unwrap_or_default(),
         args: header.map(|h| h.args.clone()).unwrap_or_default(),

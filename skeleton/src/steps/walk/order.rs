@@ -9,6 +9,7 @@ impl<S: Sink> Walk<'_, S> {
         if self.row.first().is_some_and(|(other, ..)| !like(other)) {
             self.end_row();
         }
+        self.met.as_it_comes += 1;
         let (compute, wait) = (std::mem::take(&mut self.compute), std::mem::take(&mut self.wait));
         self.row.push((act, compute, took + wait));
     }
