@@ -3,6 +3,7 @@ use crate::Res;
 use phasecast_analyzer::loops;
 use phasecast_analyzer::parallel::Stage;
 use phasecast_skeleton::compress::{Compression, Method, compression};
+use phasecast_skeleton::steps::stretches::Orders;
 use phasecast_skeleton::steps::{classes, survey};
 use phasecast_skeleton::topology::{Matrix, directions, recognise};
 use phasecast_tests::bench::{Bound, figure};
@@ -103,7 +104,7 @@ fn table(path: &Path) -> Res<()> {
     let ((survey, found), seconds) = {
         let begun = Instant::now();
         let survey = survey::survey(&trace, 1, &stage())?;
-        let found = classes::classes(&trace, &survey, &directions, Method::Greedy, 1, &stage())?;
+        let found = classes::classes(&trace, &survey, &directions, &Orders::default(), Method::Greedy, 1, &stage())?;
         ((survey, found), begun.elapsed().as_secs_f64())
     };
     let program = trace.ranks().find_map(|rank| trace.header(rank)).map_or("", |header| header.program.as_str());
