@@ -25,7 +25,7 @@ pub struct Class {
     pub operations: Vec<Operation>,
 }
 
-/// What the second pass found.
+/// What ranks do.
 pub struct Classes {
     /// By their first ranks.
     pub all: Vec<Class>,
@@ -80,21 +80,21 @@ pub fn classes(
     let found = parallel::map(trace.size() as usize, threads, stage, |rank, done| Ok(read(rank, done)))?;
     let mut ranks: BTreeMap<u32, (Key, Vec<u32>)> = BTreeMap::new();
     let mut first: HashMap<Key, u32> = HashMap::new();
-    let mut all = Classes { all: Vec::new(), dropped: Vec::new(), moved: Vec::new(), undirected: 0 };
+    let mut made = Classes { all: Vec::new(), dropped: Vec::new(), moved: Vec::new(), undirected: 0 };
     for (rank, of_rank) in (0..).zip(found) {
         let of_rank: Result<_, SkeletonError> = of_rank;
         let (key, dropped, moved, undirected) = of_rank?;
         let lead = *first.entry(key).or_insert(rank);
         ranks.entry(lead).or_insert_with(|| (key, Vec::new())).1.push(rank);
-        all.dropped.push(dropped);
-        all.moved.push(moved);
-        all.undirected += undirected;
+        made.dropped.push(dropped);
+        made.moved.push(moved);
+        made.undirected += undirected;
     }
     let mut folded = folded.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let class = |(key, ranks): (Key, Vec<u32>)| {
         let (nest, operations) = folded.remove(&key).flatten().unwrap_or_default();
         Class { ranks, nest, operations }
     };
-    all.all = ranks.into_values().map(class).collect();
-    Ok(all)
+    made.all = ranks.into_values().map(class).collect();
+    Ok(made)
 }

@@ -115,25 +115,7 @@ struct Stretches {
 
 impl Stretches {
     fn of(sequence: &Sequence, world: &[bool]) -> Stretches {
-        let hash = |operation: &Operation| {
-            let mut hasher = DefaultHasher::new();
-            operation.hash(&mut hasher);
-            hasher.finish()
-        };
-        let begins: Vec<(u64, Option<u16>)> = sequence
-            .operations
-            .iter()
-            .map(|operation| {
-                let (mut operation, mut taken) = (operation.clone(), None);
-                if let Operation::Send { slot, .. }
-                | Operation::Receive { slot, .. }
-                | Operation::Collective { slot, .. } = &mut operation
-                {
-                    taken = slot.take();
-                }
-                (hash(&operation), taken)
-            })
-            .collect();
+        let begins: Vec<(u64, Option<u16>)> = sequence.operations.iter().map(apart_from_slot).collect();
         let mut found = Stretches { ranges: Vec::new(), known: Vec::new(), meanings: Vec::new() };
         let mut begun: HashMap<u16, u64> = HashMap::new();
         let mut under_way = 0;
@@ -168,6 +150,20 @@ impl Stretches {
         }
         found
     }
+}
+
+/// A hash of an operation without the slot that it takes, and that slot.
+fn apart_from_slot(operation: &Operation) -> (u64, Option<u16>) {
+    let mut operation = operation.clone();
+    let slot = match &mut operation {
+        Operation::Send { slot, .. } | Operation::Receive { slot, .. } | Operation::Collective { slot, .. } => {
+            slot.take()
+        }
+        Operation::SendReceive { .. } | Operation::Wait { .. } | Operation::Nothing => None,
+    };
+    let mut hasher = DefaultHasher::new();
+    operation.hash(&mut hasher);
+    (hasher.finish(), slot)
 }
 
 /// For each stretch the first one with its calls in the order that most of those have.
