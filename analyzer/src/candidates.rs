@@ -91,7 +91,7 @@ pub fn candidates(
     stage: &crate::parallel::Stage<'_>,
 ) -> Result<Vec<Candidate>, crate::AnalyzeError> {
     let found = crate::parallel::map(LENGTHS.len(), threads, stage, |task, _| {
-        Ok(count(pilot, LENGTHS[task], span_s, most.min(MOST)))
+        Ok::<_, crate::AnalyzeError>(count(pilot, LENGTHS[task], span_s, most.min(MOST)))
     })?;
     let mut all: Vec<Candidate> = found.into_iter().flatten().collect();
     let alike = |c: &Candidate| ((c.count / c.every) as f64).log2().mul_add(8.0, 0.5) as u64;

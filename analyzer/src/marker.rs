@@ -238,7 +238,7 @@ fn price(
     sorted.sort_unstable_by_key(|c| (c.length, c.hash, c.every));
     groups.extend(sorted.chunk_by(|a, b| a.length == b.length));
     let priced = parallel::map(groups.len(), settings.threads, stage, |task, _| {
-        Ok(price_length(pilot, groups[task], span_s, settings.relevance))
+        Ok::<_, AnalyzeError>(price_length(pilot, groups[task], span_s, settings.relevance))
     })?;
     let for_aim = |aim: usize| {
         let mut prices: Vec<Priced> = priced.iter().flatten().map(|prices| prices[aim]).collect();

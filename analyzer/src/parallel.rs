@@ -1,6 +1,5 @@
 //! Work over ranks (or other numbered tasks) in several threads, with results in order, so that the number of threads
 //! never shows in them.
-use crate::error::AnalyzeError;
 use crossbeam_channel::RecvTimeoutError;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -32,12 +31,12 @@ impl<'a> Stage<'a> {
 ///
 /// # Errors
 /// The first error by the order of the tasks.
-pub fn map<T: Send>(
+pub fn map<T: Send, E: Send>(
     tasks: usize,
     threads: usize,
     stage: &Stage<'_>,
-    work: impl Fn(usize, &AtomicU64) -> Result<T, AnalyzeError> + Sync,
-) -> Result<Vec<T>, AnalyzeError> {
+    work: impl Fn(usize, &AtomicU64) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let done = AtomicU64::new(0);
     if threads <= 1 || tasks <= 1 {
         let mut results = Vec::with_capacity(tasks);
@@ -49,7 +48,7 @@ pub fn map<T: Send>(
     }
     let next = AtomicUsize::new(0);
     let (sender, receiver) = crossbeam_channel::unbounded();
-    let mut results: Vec<Option<Result<T, AnalyzeError>>> = (0..tasks).map(|_| None).collect();
+    let mut results: Vec<Option<Result<T, E>>> = (0..tasks).map(|_| None).collect();
     std::thread::scope(|scope| {
         for _ in 0..threads.min(tasks) {
             let (sender, next, done, work) = (sender.clone(), &next, &done, &work);

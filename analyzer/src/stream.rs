@@ -70,7 +70,7 @@ pub fn compare(
             let [a, b] = &mut sides;
             let (at, pair) = (a.taken, (a.peek(0)?, b.peek(0)?));
             match pair {
-                (None, None) => return Ok((zones, None)),
+                (None, None) => return Ok::<_, AnalyzeError>((zones, None)),
                 (Some(x), Some(y)) if a.symbols.item(&x) == b.symbols.item(&y) => {
                     a.take();
                     b.take();

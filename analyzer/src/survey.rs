@@ -84,7 +84,7 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
             |of: &[u64]| of.iter().enumerate().filter(|(_, n)| **n > 0).map(|(p, n)| (p as i32, *n)).collect();
         (counts.sent, counts.received) =
             (counted(&peers[EventKind::Send as usize]), counted(&peers[EventKind::Recv as usize]));
-        Ok(counts)
+        Ok::<_, AnalyzeError>(counts)
     })?;
     let mut volumes = Volumes::default();
     counts.iter().for_each(|c| volumes.merge(&c.volumes));

@@ -231,7 +231,7 @@ fn any_source_is_known_when_it_has_come() {
     assert_eq!(short(&logical, 0), format!("(recv({name},24)#0 send({name},24) wait[0])^5 end"));
 }
 
-/// Four receives are posted, two messages sent; what came before the second was sent differs, and so do the slots.
+/// Four receives are posted, four messages sent; what came before the last was sent differs, and so do the slots.
 #[test]
 fn what_was_tested_for_stands_as_in_most_iterations() {
     let folder = Folder::new();

@@ -171,14 +171,8 @@ fn what_lies_outside_loops_is_done_in_part() {
         line(vec![(vec![0, 1], vec![step(500_000.0, allreduce()), repeat(100, vec![step(5000.0, allreduce())])])]);
     let skeleton = Skeleton::of(&trace, 20.0).expect("a program");
     assert!((skeleton.scaling.ratio() / 20.0 - 1.0).abs() < 0.05, "{:?}", skeleton.scaling);
-    let shortened = skeleton.plan.steps.iter().map(|step| step.shorter).fold(1.0, f64::max);
-    assert!((19.0..21.0).contains(&shortened), "{shortened}");
     let source = skeleton.source("x", None, &RATES);
-    assert!(
-        source.text.contains(&format!("part(0, 1.0 * {shortened:?}); /* a part of 500.0 ms */")),
-        "{}",
-        source.text
-    );
+    assert!(source.text.contains("compute(24999.05)"), "{}", source.text);
 }
 
 #[test]

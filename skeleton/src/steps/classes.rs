@@ -75,15 +75,13 @@ pub fn classes(
             let nest = method.nest(&symbols);
             lock().insert(key, Some((nest, operations)));
         }
-        Ok((key, dropped, moved, undirected))
+        Ok::<_, SkeletonError>((key, dropped, moved, undirected))
     };
-    let found = parallel::map(trace.size() as usize, threads, stage, |rank, done| Ok(read(rank, done)))?;
+    let found = parallel::map(trace.size() as usize, threads, stage, read)?;
     let mut ranks: BTreeMap<u32, (Key, Vec<u32>)> = BTreeMap::new();
     let mut first: HashMap<Key, u32> = HashMap::new();
     let mut made = Classes { all: Vec::new(), dropped: Vec::new(), moved: Vec::new(), undirected: 0 };
-    for (rank, of_rank) in (0..).zip(found) {
-        let of_rank: Result<_, SkeletonError> = of_rank;
-        let (key, dropped, moved, undirected) = of_rank?;
+    for (rank, (key, dropped, moved, undirected)) in (0..).zip(found) {
         let lead = *first.entry(key).or_insert(rank);
         ranks.entry(lead).or_insert_with(|| (key, Vec::new())).1.push(rank);
         made.dropped.push(dropped);

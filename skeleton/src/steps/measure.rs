@@ -224,7 +224,7 @@ pub fn measure(
     }
     let totals: Vec<Mutex<Vec<Place>>> =
         nests.iter().map(|(_, symbols)| Mutex::new(vec![Place::default(); symbols.len()])).collect();
-    let told = parallel::map(class_of.len(), threads, stage, |rank, done| {
+    parallel::map(class_of.len(), threads, stage, |rank, done| {
         let (nest, symbols) = &nests[class_of[rank]];
         let mut tally = Tally {
             survey,
@@ -237,12 +237,11 @@ pub fn measure(
             ahead: VecDeque::new(),
             carried: (Computed::default(), 0),
         };
-        let walked = walk(trace, Rank(rank as u32), &survey.roles, &survey.wary[rank], &mut tally, done);
+        walk(trace, Rank(rank as u32), &survey.roles, &survey.wary[rank], &mut tally, done)?;
         let mut total = totals[class_of[rank]].lock().unwrap_or_else(PoisonError::into_inner);
         total.iter_mut().zip(&tally.places).for_each(|(mine, theirs)| mine.merge(theirs));
-        Ok(walked.map(|_| ()))
+        Ok::<_, SkeletonError>(())
     })?;
-    told.into_iter().collect::<Result<(), SkeletonError>>()?;
     let (mut measured, mut all) = (Vec::new(), Sum::default());
     for ((class, (nest, symbols)), places) in classes.all.iter().zip(&nests).zip(totals) {
         let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -70,8 +70,7 @@ impl Orders {
             }
             Ok(of_rank.len())
         };
-        let found = parallel::map(ranks, threads, stage, |rank, done| Ok(read(rank, done)))?;
-        let counts = found.into_iter().collect::<Result<Vec<usize>, SkeletonError>>()?;
+        let counts = parallel::map(ranks, threads, stage, read)?;
         let known = known.into_inner().unwrap_or_else(PoisonError::into_inner);
         let agreed = counts.iter().all(|count| *count == known.len());
         Ok(Orders { lead: if agreed { leads(&known) } else { Vec::new() }, world })

@@ -117,13 +117,12 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
             used: Vec::new(),
             parts: BTreeMap::new(),
         };
-        let walked = walk(trace, Rank(rank as u32), &roles, &nothing, &mut notes, done);
-        Ok(walked.map(|(met, wary)| (notes, met, wary)))
+        let (met, wary) = walk(trace, Rank(rank as u32), &roles, &nothing, &mut notes, done)?;
+        Ok::<_, SkeletonError>((notes, met, wary))
     })?;
     let (mut sizes, mut tags) = (Seen::default(), Vec::new());
     let (mut used, mut parts, mut met, mut wary, mut pairs) = (vec![], vec![], vec![], vec![], vec![]);
-    for rank in found {
-        let (notes, of_rank, sites) = rank?;
+    for (notes, of_rank, sites) in found {
         sizes.merge(&notes.sizes);
         tags.push(notes.tags);
         used.push(notes.used);

@@ -105,7 +105,7 @@ pub fn survey(
                 done.fetch_add(std::mem::take(&mut told), Ordering::Relaxed);
             }
         })?;
-        Ok(counts)
+        Ok::<_, phasecast_analyzer::AnalyzeError>(counts)
     })?;
     Ok(merge(trace, &counts))
 }
