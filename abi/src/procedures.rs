@@ -1,7 +1,7 @@
 //! Questions to the table of procedures.
 
 use crate::generated::procedures::PROCEDURES;
-use crate::model::{Direction, Kind, Param, Passing, Procedure, Side};
+use crate::model::{Class, Direction, Kind, Param, Passing, Pattern, Procedure, Side, Timing, Vector};
 
 /// Index of a procedure in [`PROCEDURES`]. It holds for one version of the table only: files name procedures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +68,22 @@ impl Procedure {
     /// Whether this is the large-count form (`_c`) of another procedure.
     pub fn is_large_count(&self) -> bool {
         self.params.iter().any(|p| p.large)
+    }
+
+    /// Whether no rank of the communicator returns from it before all have called it: each has something of every other.
+    /// (Of those with a length for each rank some may have nothing.)
+    pub fn synchronises(&self) -> bool {
+        use Pattern::{Allgather, Allreduce, Alltoall, Barrier, ReduceScatterBlock};
+        matches!(
+            self.class,
+            Class::Collective {
+                pattern: Barrier | Allreduce | Allgather | Alltoall | ReduceScatterBlock,
+                timing: Timing::Blocking,
+                neighbourhood: false,
+                vector: Vector::None,
+                ..
+            }
+        )
     }
 
     /// Whether the last argument is C's `...`.

@@ -199,6 +199,9 @@ fn classes_are_what_the_standard_says() {
         let requests = p.params.iter().filter(|q| q.kind == Kind::Request).count();
         assert_eq!(requests, needs, "{}", p.name);
     }
+    let together: Vec<&str> =
+        PROCEDURES.iter().filter(|p| p.synchronises() && !p.is_large_count()).map(|p| p.name).collect();
+    assert_eq!(together, ["MPI_Allgather", "MPI_Allreduce", "MPI_Alltoall", "MPI_Barrier", "MPI_Reduce_scatter_block"]);
     let of =
         |test: fn(&Class) -> bool| PROCEDURES.iter().filter(|p| test(&p.class)).map(|p| p.name).collect::<Vec<_>>();
     assert_eq!(of(|c| matches!(c, Class::CommFree { .. })), ["MPI_Comm_disconnect", "MPI_Comm_free"]);

@@ -1,6 +1,7 @@
 //! Finds the phases of a traced program: seed 004 (PAS2P), on the evidence of 24 programs.
 //!
-//! * [`source`], [`survey`], [`stream`], [`symbol`], [`volume`]: the stream of completed communications of each rank
+//! * [`source`], [`counted`], [`survey`], [`stream`], [`symbol`], [`volume`]: the stream of completed communications of
+//!   each rank
 //! * [`matching`], [`closure`]: who waits for whom, and the cuts of all ranks that follow from one rank's
 //! * [`pilot`], [`candidates`], [`marker`], [`segments`], [`levels`]: `--method marker`
 //! * [`clock`], [`pbb`]: logical time, and `--method pbb`
@@ -11,6 +12,7 @@
 pub mod candidates;
 pub mod clock;
 pub mod closure;
+pub mod counted;
 pub mod cuts_at;
 pub mod error;
 pub mod estimate;
@@ -45,6 +47,7 @@ pub use model::{Analysis, Marker, Method, Order, Phase, Piece, Verdict};
 pub use restarts::{Edge, Restart, estimate_restarts};
 pub use symbol::{SegmentHasher, Symbols};
 
+use counted::Counted;
 use parallel::{Progress, Stage};
 use phasecast_trace::{Rank, Trace};
 use segments::Input;
@@ -62,6 +65,8 @@ pub struct Settings {
     pub clock: ClockKind,
     /// Whether the program goes by what comes first, so that the same work is with one rank here and another there.
     pub first_come: bool,
+    /// Whether positions may be counts of collectives only, where messages are others in every run. Only restarts count so.
+    pub collectives: bool,
     /// Threads; the result does not depend on them.
     pub threads: usize,
 }
@@ -75,6 +80,7 @@ impl Default for Settings {
             relevance: 0.01,
             clock: ClockKind::Pas2p,
             first_come: false,
+            collectives: false,
             threads,
         }
     }
@@ -85,62 +91,121 @@ impl Default for Settings {
 ///
 /// # Errors
 /// If a trace is damaged or not complete, or if the traces are not of the same program with as many ranks. Streams
-/// that differ are no error: the verdict says where. What comes before may do; else the first run is analysed alone.
+/// that differ are no error: the verdict says where. What comes before may do, or the collectives that all ranks have in
+/// common ([`Counted::Collectives`], if the settings allow that); else the first run is analysed alone.
 pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) -> Result<Analysis, AnalyzeError> {
     let Some(first) = traces.first() else { return Err(AnalyzeError::Nothing) };
     for other in &traces[1..] {
         alike(first, other)?;
     }
-    let items: u64 = traces.iter().map(Trace::items).sum::<u64>().max(1);
-    let of = items * if traces.len() > 1 { 5 } else { 4 };
-    let mut surveys = Vec::new();
-    let mut start = 0;
-    for trace in traces {
-        surveys.push(survey::survey(trace, settings.threads, &Stage::new(progress, start, of))?);
-        start += trace.items();
-    }
-    let mut volumes = surveys[0].volumes.clone();
-    surveys.iter().skip(1).for_each(|s| volumes.merge(&s.volumes));
-    let symbols = |trace: &Trace| Symbols::new(&volumes.classes(), trace.procedures(), Order::Kept);
-    let (mut zones, mut difference) = (Vec::new(), None);
-    if let Some(second) = traces.get(1) {
-        let stage = Stage::new(progress, start, of);
-        let both = [first, second].map(symbols);
-        let found = stream::compare([first, second], [&both[0], &both[1]], settings.threads, &stage)?;
-        (zones, difference) = (found.zones, found.difference);
-        start += items;
-    }
-    let own = first.items();
-    let stages = [start, start + own / 4, start + own].map(|at| Stage::new(progress, at, of));
+    let all = Runs::look(traces, vec![Counted::All; traces.len()], settings, progress)?;
     let by_marker = settings.method == Method::Marker;
-    let with = |used: usize| {
-        let zones = if used > 1 { &zones[..] } else { &[] };
-        let symbols = &symbols(first);
-        let input = Input { traces: &traces[..used], surveys: &surveys, zones, symbols, settings };
-        let analysis = if by_marker { segments::analyze(&input, &stages) } else { pbb::analyze(&input, &stages[0]) };
-        analysis.map(|analysis| Analysis { volume_classes: volumes.classes(), ..analysis })
-    };
-    let used = if by_marker || difference.is_none() { traces.len().min(2) } else { 1 };
-    let mut analysis = with(used)?;
-    if let Some(difference) = difference {
-        if by_marker && analysis.verdict.pays {
-            let last = format!("; what comes last is not the same in every run ({difference}): it is as in the first");
-            analysis.verdict.reason.push_str(&last);
-        } else {
-            if used > 1 {
-                analysis = with(1)?;
-            }
-            analysis.verdict.pays = false;
-            analysis.verdict.reason = format!(
-                "the program does not do the same in every run ({difference}), so that cuts cannot be carried from one \
-                 run to another: run it in full, or make its communication the same from run to run (fixed seeds, no \
-                 wall-clock decisions)"
-            );
-        }
+    let mut analysis = all.analyze(by_marker || all.difference.is_none())?;
+    let Some(difference) = all.difference.clone() else { return Ok(analysis) };
+    if by_marker && analysis.verdict.pays {
+        let last = format!("; what comes last is not the same in every run ({difference}): it is as in the first");
+        analysis.verdict.reason.push_str(&last);
         analysis.verdict.difference = Some(difference);
+        return Ok(analysis);
     }
-    progress(of, of);
+    if by_marker && settings.collectives {
+        let some = Runs::look(traces, traces.iter().map(Counted::collectives).collect(), settings, progress)?;
+        let mut other = some.analyze(true)?;
+        if other.verdict.pays {
+            other.order = Order::Collectives;
+            other.verdict.reason.push_str(&format!(
+                "; its messages are others in every run ({difference}), so that only collectives of all ranks are counted"
+            ));
+            other.verdict.difference = some.difference;
+            return Ok(other);
+        }
+    }
+    if by_marker {
+        analysis = all.analyze(false)?;
+    }
+    analysis.verdict = Verdict {
+        pays: false,
+        reason: format!(
+            "the program does not do the same in every run ({difference}), so that cuts cannot be carried from one \
+             run to another: run it in full, or make its communication the same from run to run (fixed seeds, no \
+             wall-clock decisions)"
+        ),
+        difference: Some(difference),
+    };
     Ok(analysis)
+}
+
+/// Base runs of a program, as far as they were looked at before they are analysed.
+struct Runs<'a> {
+    traces: &'a [Trace],
+    settings: &'a Settings,
+    progress: Progress<'a>,
+    counted: Vec<Counted>,
+    surveys: Vec<survey::Survey>,
+    volumes: volume::Volumes,
+    zones: Vec<Vec<stream::Zone>>,
+    /// Where the first two runs differ in what is counted.
+    difference: Option<String>,
+    /// Units of work so far, and in all.
+    done: (u64, u64),
+}
+
+impl<'a> Runs<'a> {
+    fn look(
+        traces: &'a [Trace],
+        counted: Vec<Counted>,
+        settings: &'a Settings,
+        progress: Progress<'a>,
+    ) -> Result<Runs<'a>, AnalyzeError> {
+        let items: u64 = traces.iter().map(Trace::items).sum::<u64>().max(1);
+        let of = items * if traces.len() > 1 { 5 } else { 4 };
+        let (mut surveys, mut start) = (Vec::new(), 0);
+        for (trace, counted) in traces.iter().zip(&counted) {
+            surveys.push(survey::survey(trace, counted, settings.threads, &Stage::new(progress, start, of))?);
+            start += trace.items();
+        }
+        let mut volumes = surveys[0].volumes.clone();
+        surveys.iter().skip(1).for_each(|s| volumes.merge(&s.volumes));
+        let (zones, difference) = (Vec::new(), None);
+        let mut runs =
+            Runs { traces, settings, progress, counted, surveys, volumes, zones, difference, done: (start, of) };
+        if let [first, second, ..] = traces {
+            let stage = Stage::new(progress, start, of);
+            let symbols = [first, second].map(|trace| runs.symbols(trace));
+            let counted = [&runs.counted[0], &runs.counted[1]];
+            let found =
+                stream::compare([first, second], counted, [&symbols[0], &symbols[1]], settings.threads, &stage)?;
+            (runs.zones, runs.difference) = (found.zones, found.difference);
+            runs.done.0 += items;
+        }
+        Ok(runs)
+    }
+
+    fn symbols(&self, trace: &Trace) -> Symbols {
+        Symbols::new(&self.volumes.classes(), trace.procedures(), Order::Kept)
+    }
+
+    /// Analyses the first run, confirmed by the second or alone.
+    fn analyze(&self, confirmed: bool) -> Result<Analysis, AnalyzeError> {
+        let (start, of) = self.done;
+        let own = self.traces[0].items();
+        let stages = [start, start + own / 4, start + own].map(|at| Stage::new(self.progress, at, of));
+        let used = if confirmed { self.traces.len().min(2) } else { 1 };
+        let input = Input {
+            traces: &self.traces[..used],
+            counted: &self.counted,
+            surveys: &self.surveys,
+            zones: if used > 1 { &self.zones } else { &[] },
+            symbols: &self.symbols(&self.traces[0]),
+            settings: self.settings,
+        };
+        let analysis = match self.settings.method {
+            Method::Marker => segments::analyze(&input, &stages),
+            Method::Pbb => pbb::analyze(&input, &stages[0]),
+        };
+        (self.progress)(of, of);
+        analysis.map(|analysis| Analysis { volume_classes: self.volumes.classes(), ..analysis })
+    }
 }
 
 /// Refuses traces that cannot be of the same program.

@@ -24,6 +24,9 @@ pub enum Order {
     Free,
     /// As [`Order::Kept`], but with whom messages are exchanged does not count: for programs that go by what comes first.
     Anyone,
+    /// Messages do not count at all, nor do other collectives than those that synchronise all ranks, and positions are counts
+    /// of these ([`crate::counted`]): for programs whose messages are others in every run.
+    Collectives,
 }
 
 /// A recurring pattern of events of one rank; each occurrence ends a segment.

@@ -5,6 +5,7 @@
 //! and the computational times by up to 5 % (with an absolute floor of 5 us, below which times are noise). Similar
 //! blocks make a phase; the first of them represents it.
 use crate::clock::{self, Placed};
+use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use crate::marker::Times;
 use crate::matching::FastMap;
@@ -121,7 +122,7 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
     let mut entry: Vec<Placed> = Vec::new();
     let mut block = Block::default();
     let mut last_exit: Vec<u64> = survey.spans.iter().map(|s| s.0).collect();
-    with_feed(trace, trace.ranks(), settings.threads, |feed| {
+    with_feed(trace, &Counted::All, trace.ranks(), settings.threads, |feed| {
         clock::ticks(trace, survey, feed, settings.clock, stage, |tick| {
             block.types.clear();
             block.volumes.clear();
@@ -201,7 +202,7 @@ fn repeat(
     threads: usize,
 ) -> Result<(), AnalyzeError> {
     let ends: Vec<Vec<u64>> = pieces.iter().map(|p| p.iter().map(|piece| piece.end).collect()).collect();
-    let exits = stream::exits_at(second, &ends, threads, &Stage::new(&|_, _| {}, 0, 1))?;
+    let exits = stream::exits_at(second, &Counted::All, &ends, threads, &Stage::new(&|_, _| {}, 0, 1))?;
     for ((pieces, exits), span) in pieces.iter_mut().zip(exits).zip(spans) {
         let mut before = span.0;
         let last = pieces.len().saturating_sub(1);

@@ -1,5 +1,6 @@
 //! `--method marker`: from a trace to segments between consistent cuts, and to the analysis.
 use crate::closure::{self, Closed, Cut};
+use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use crate::levels;
 use crate::marker::{self, Priced};
@@ -26,6 +27,8 @@ const EARLY: u64 = 8;
 pub struct Input<'a> {
     /// The base runs; the first is analysed, the second confirms.
     pub traces: &'a [Trace],
+    /// What is counted of each.
+    pub counted: &'a [Counted],
     /// The first pass over each.
     pub surveys: &'a [Survey],
     /// Where the first two runs have their events in another order, or other events, for each rank.
@@ -87,7 +90,7 @@ impl Markers {
         let rank = Pilot::choose(survey);
         let span_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
         let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
-        let pilot = with_feed(trace, std::iter::once(rank), settings.threads, |feed| {
+        let pilot = with_feed(trace, &input.counted[0], std::iter::once(rank), settings.threads, |feed| {
             Pilot::read(trace, survey, feed, rank, input.symbols, zones, &stages[0])
         })?;
         let room = MOST_STANDS / survey.spans.len().max(1) as u64;
@@ -111,7 +114,7 @@ fn cut(input: &Input<'_>, markers: Markers, stages: &[Stage<'_>; 3]) -> Result<A
     let mut targets: Vec<u64> = positions.iter().flatten().copied().chain(1..=EARLY).collect();
     targets.sort_unstable();
     targets.dedup();
-    let mut closed = with_feed(trace, trace.ranks(), settings.threads, |feed| {
+    let mut closed = with_feed(trace, &input.counted[0], trace.ranks(), settings.threads, |feed| {
         closure::close(trace, survey, feed, input.symbols, rank.index(), &targets, &stages[2])
     })?;
     let forbidden = |cut: &Cut| {
@@ -216,7 +219,7 @@ fn assemble(
         Some(second) => {
             let at: Vec<Vec<u64>> = (0..ranks).map(|r| cuts.iter().map(|cut| cut.stands[r].events).collect()).collect();
             let quiet = |_: u64, _: u64| {};
-            let exits = stream::exits_at(second, &at, settings.threads, &Stage::new(&quiet, 0, 1))?;
+            let exits = stream::exits_at(second, &input.counted[1], &at, settings.threads, &Stage::new(&quiet, 0, 1))?;
             let spans = &input.surveys[1].spans;
             Some(exits.into_iter().zip(spans).map(|(e, span)| lengths(e.into_iter(), *span)).collect())
         }

@@ -1,5 +1,6 @@
 //! The events of a trace in compact form, and the feed that decodes many ranks at once ahead of a consumer that takes
 //! them in an order of its own. Memory is bounded by a few blocks per rank.
+use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use phasecast_trace::ahead::{Blocks, with_blocks};
 use phasecast_trace::reader::{Stream, View};
@@ -76,6 +77,7 @@ const BLOCK: usize = 2048;
 /// Streams the items of one rank.
 pub struct Items<'a> {
     stream: Stream<'a, Seen>,
+    counted: &'a Counted,
     block: Vec<Item>,
     at: usize,
     /// The last event read, held back until it is known whether its call goes on.
@@ -83,9 +85,9 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// The items of `rank`.
-    pub fn new(trace: &'a Trace, rank: Rank) -> Items<'a> {
-        Items { stream: trace.view(rank), block: Vec::new(), at: 0, held: None }
+    /// The items of `rank` that are `counted`.
+    pub fn new(trace: &'a Trace, counted: &'a Counted, rank: Rank) -> Items<'a> {
+        Items { stream: trace.view(rank), counted, block: Vec::new(), at: 0, held: None }
     }
 
     /// The next item, or none at the end.
@@ -119,12 +121,11 @@ impl<'a> Items<'a> {
             {
                 before.last = true;
             }
-            if call.call.is_event {
-                block.push(Item { exit: call.exit.0, nonblocking: own.nonblocking || call.has_parts(), ..own });
-            }
-            for part in call.parts().filter(|part| part.is_event) {
-                block.push(Item { exit: call.exit.0, proc: own.proc, ..part.item });
-            }
+            let own_event =
+                call.call.is_event.then_some(Item { nonblocking: own.nonblocking || call.has_parts(), ..own });
+            let parts = call.parts().filter(|part| part.is_event).map(|part| Item { proc: own.proc, ..part.item });
+            let items = own_event.into_iter().chain(parts).filter(|item| self.counted.counts(item));
+            block.extend(items.map(|item| Item { exit: call.exit.0, ..item }));
         }
         self.held = block.pop();
         Ok(())
@@ -184,18 +185,19 @@ impl Feed<'_> {
     }
 }
 
-/// Calls `body` with a feed of these ranks of `trace`, which it numbers from 0; with more than one thread, all but one
-/// decode ahead of it.
+/// Calls `body` with a feed of what is `counted` of these ranks of `trace`, which it numbers from 0; with more than one
+/// thread, all but one decode ahead of it.
 ///
 /// # Errors
 /// Those of `body`.
 pub fn with_feed<R>(
     trace: &Trace,
+    counted: &Counted,
     ranks: impl Iterator<Item = Rank>,
     threads: usize,
     body: impl FnOnce(&mut Feed<'_>) -> Result<R, AnalyzeError>,
 ) -> Result<R, AnalyzeError> {
-    let items: Vec<Items<'_>> = ranks.map(|rank| Items::new(trace, rank)).collect();
+    let items: Vec<Items<'_>> = ranks.map(|rank| Items::new(trace, counted, rank)).collect();
     let (lanes, ended) = (vec![(Vec::new(), 0); items.len()], vec![false; items.len()]);
     with_blocks(items, threads, Items::block, |next| body(&mut Feed { next, lanes, ended, taken: 0 }))
 }

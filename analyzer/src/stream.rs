@@ -1,6 +1,7 @@
 //! The stream of completed communications is the coordinate in which cuts are carried from run to run. It serves only
 //! if it is the same in every run: here two base runs are compared. No cut may lie among events that change places, nor
 //! after the first that is another one, which is named: a program that runs for a given time is cut before that.
+use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
 use crate::source::{Item, Items};
@@ -51,19 +52,20 @@ pub struct Comparison {
     pub difference: Option<String>,
 }
 
-/// Compares the streams of all ranks of two runs, each with the symbols of its own procedures.
+/// Compares the streams of all ranks of two runs, each by what is counted of it and with the symbols of its own procedures.
 ///
 /// # Errors
 /// If a file is damaged.
 pub fn compare(
     [first, second]: [&Trace; 2],
+    counted: [&Counted; 2],
     symbols: [&Symbols; 2],
     threads: usize,
     stage: &Stage<'_>,
 ) -> Result<Comparison, AnalyzeError> {
     let ranks = parallel::map(first.size() as usize, threads, stage, |rank, done| {
         let rank = Rank(rank as u32);
-        let mut sides = [Side::new(first, rank, symbols[0]), Side::new(second, rank, symbols[1])];
+        let mut sides = [(first, 0), (second, 1)].map(|(trace, of)| Side::new(trace, counted[of], rank, symbols[of]));
         let mut zones = Vec::new();
         let mut told = 0;
         loop {
@@ -102,8 +104,8 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(trace: &'a Trace, rank: Rank, symbols: &'a Symbols) -> Side<'a> {
-        Side { symbols, items: Items::new(trace, rank), ahead: VecDeque::new(), taken: 0 }
+    fn new(trace: &'a Trace, counted: &'a Counted, rank: Rank, symbols: &'a Symbols) -> Side<'a> {
+        Side { symbols, items: Items::new(trace, counted, rank), ahead: VecDeque::new(), taken: 0 }
     }
 
     fn peek(&mut self, far: usize) -> Result<Option<Item>, AnalyzeError> {
@@ -161,19 +163,20 @@ fn difference(first: &Trace, second: &Trace, rank: Rank, at: u64, pair: (Option<
     )
 }
 
-/// The exits of the events after which `positions` (ascending, for each rank) lie, in another run.
+/// The exits of the counted events after which `positions` (ascending, for each rank) lie, in another run.
 ///
 /// # Errors
 /// If a file is damaged.
 pub fn exits_at(
     trace: &Trace,
+    counted: &Counted,
     positions: &[Vec<u64>],
     threads: usize,
     stage: &Stage<'_>,
 ) -> Result<Vec<Vec<u64>>, AnalyzeError> {
     parallel::map(positions.len(), threads, stage, |rank, done| {
         let id = Rank(rank as u32);
-        let mut items = Items::new(trace, id);
+        let mut items = Items::new(trace, counted, id);
         let start = trace.span(id).0.0;
         let (mut events, mut exit) = (0, start);
         let mut exits = Vec::with_capacity(positions[rank].len());

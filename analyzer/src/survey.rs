@@ -1,4 +1,5 @@
 //! The first pass over a trace: what must be known of all ranks before any of them can be analysed.
+use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
 use crate::source::Seen;
@@ -49,11 +50,11 @@ pub fn whole(trace: &Trace) -> Result<(), AnalyzeError> {
     Ok(())
 }
 
-/// Makes the first pass.
+/// Makes the first pass over what is `counted`.
 ///
 /// # Errors
 /// If a rank is not complete or a file is damaged.
-pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey, AnalyzeError> {
+pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_>) -> Result<Survey, AnalyzeError> {
     whole(trace)?;
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
@@ -62,7 +63,7 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
         let mut told = 0;
         trace.view(Rank(rank as u32)).tally(|seen: &Seen, times| {
             let event = seen.item;
-            if !seen.is_event {
+            if !seen.is_event || !counted.counts(&event) {
                 return;
             }
             counts.events += times;

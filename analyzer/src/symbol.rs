@@ -63,7 +63,7 @@ impl Symbols {
     #[inline]
     pub fn gathers(&self, kind: EventKind) -> bool {
         match self.order {
-            Order::Kept | Order::Anyone => kind == EventKind::Recv,
+            Order::Kept | Order::Anyone | Order::Collectives => kind == EventKind::Recv,
             Order::Free => kind != EventKind::Collective,
         }
     }

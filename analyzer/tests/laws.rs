@@ -2,6 +2,7 @@
 //! completed in any order.
 mod support;
 use phasecast_analyzer::clock::{ClockKind, ticks};
+use phasecast_analyzer::counted::Counted;
 use phasecast_analyzer::parallel::Stage;
 use phasecast_analyzer::source::with_feed;
 use phasecast_analyzer::survey::survey;
@@ -206,10 +207,10 @@ fn consistent(analysis: &Analysis, events: &[Vec<Event>], matches: &HashMap<(usi
 fn clock(trace: &Trace, kind: ClockKind) -> Vec<Vec<(u64, u64)>> {
     let quiet = |_: u64, _: u64| {};
     let stage = Stage::new(&quiet, 0, 1);
-    let survey = survey(trace, 1, &stage).unwrap();
+    let survey = survey(trace, &Counted::All, 1, &stage).unwrap();
     let mut placed: Vec<Vec<(u64, u64)>> = survey.events.iter().map(|&n| vec![(u64::MAX, 0); n as usize]).collect();
     let (mut next, mut before) = (0, 0);
-    with_feed(trace, trace.ranks(), 2, |feed| {
+    with_feed(trace, &Counted::All, trace.ranks(), 2, |feed| {
         ticks(trace, &survey, feed, kind, &stage, |tick| {
             assert_eq!(tick.tick, next, "ticks have no gaps");
             next += 1;

@@ -210,6 +210,48 @@ fn messages_that_are_served_as_they_come_make_no_difference() {
     the_hashes_are_those_of_the_events(&analysis, &traces[0]);
 }
 
+/// Ranks that tell each other of something, how often is another number in every run, and then wait for one another.
+#[test]
+fn of_programs_with_other_messages_in_every_run_collectives_are_counted() {
+    let folder = Folder::new();
+    let program = |seed: u64, pairs: bool| {
+        let mut program = Program::new(3);
+        program.comms.push(vec![0, 1]);
+        for step in 0..300u64 {
+            program.all(|rank| Act::Work(4_000_000 + noise(seed, step * 3 + u64::from(rank))));
+            for rank in 0..3u32 {
+                for message in 0..noise(seed + 1, step * 3 + u64::from(rank)) % 4 {
+                    let tag = message as i32;
+                    program.act(rank, Act::Isend { to: (rank + 1) % 3, tag, bytes: 8 });
+                    program.act((rank + 1) % 3, Act::Recv(vec![(rank, tag, 8, true)]));
+                }
+            }
+            let comm = u32::from(pairs && step % 2 == 0);
+            program.all(|rank| {
+                if comm == 0 || rank < 2 { Act::Collective { comm, root: -1, bytes: 8 } } else { Act::Work(1) }
+            });
+        }
+        program
+    };
+    let traces = |pairs| [1, 50].map(|seed| program(seed, pairs).write(&folder.path(&format!("{seed}{pairs}")), 500));
+    let counting =
+        |traces: &[Trace]| analyze(traces, &Settings { collectives: true, ..settings(1) }, &|_, _| {}).unwrap();
+    let [all, pairs] = [false, true].map(traces);
+    assert!(run(&all).verdict.refuses(), "they are counted only where that is allowed");
+    for (traces, collectives) in [(all, 300), (pairs, 150)] {
+        let analysis = counting(&traces);
+        assert!(analysis.verdict.pays && analysis.verdict.difference.is_none(), "{}", analysis.verdict.reason);
+        assert!(analysis.verdict.reason.contains("others in every run"), "{}", analysis.verdict.reason);
+        assert_eq!(analysis.order, Order::Collectives);
+        assert_eq!(analysis.events, [collectives; 3], "those of two ranks are not counted");
+        let ends: Vec<Vec<u64>> = analysis.pieces.iter().map(|of| of.iter().map(|piece| piece.end).collect()).collect();
+        assert!(ends.iter().all(|of| *of == ends[0]), "a cut has as many on every rank");
+        let sums = analysis.pieces.iter().map(|of| of.iter().map(|piece| piece.time.seconds()).sum::<f64>());
+        let longest = sums.fold(0.0, f64::max);
+        assert!((longest / analysis.run_time_s - 1.0).abs() < 1e-9, "{longest}");
+    }
+}
+
 #[test]
 fn steps_are_found_among_exchanges_that_all_look_alike() {
     let folder = Folder::new();

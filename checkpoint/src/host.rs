@@ -57,10 +57,10 @@ fn carry_out(job: Job, facade: &Path) -> Result<i32> {
     let started = Instant::now();
     phasecast_process::prepare()?;
     match job {
-        Job::Checkpoint { program, cuts, recorded, images, cpu } => {
-            checkpoint(program, Plan { cuts, recorded, images }, cpu, facade)
+        Job::Checkpoint { program, cuts, recorded, collectives, images, cpu } => {
+            checkpoint(program, Plan { cuts, recorded, images }, hooks(collectives), cpu, facade)
         }
-        Job::Replay { images, steps, out } => replay(&images, steps, out, started),
+        Job::Replay { images, steps, collectives, out } => replay(&images, steps, hooks(collectives), out, started),
     }
 }
 
@@ -68,8 +68,8 @@ fn carry_out(job: Job, facade: &Path) -> Result<i32> {
 pub(crate) const FIRST_FILES: std::ops::Range<i32> = 3..64;
 
 /// What the session is to ask this host.
-pub(crate) fn hooks() -> Hooks {
-    Hooks { stop, finalize, within: space::contains }
+fn hooks(collectives: bool) -> Hooks {
+    Hooks { stop, finalize, within: space::contains, collectives }
 }
 
 /// A position was reached.

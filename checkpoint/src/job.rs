@@ -17,7 +17,7 @@ pub struct Program {
 pub struct Cut {
     /// Its number within the signature.
     pub id: u32,
-    /// For each rank, how many of its events (completed communications) lie before the cut.
+    /// For each rank, how many of its events (completed communications, or what the job counts) lie before the cut.
     pub events: Vec<u64>,
 }
 
@@ -33,6 +33,8 @@ pub enum Job {
         cuts: Vec<Cut>,
         /// For each rank, what it is to take where it would take whatever comes first; empty if it may.
         recorded: Vec<Vec<Taken>>,
+        /// Whether only those collectives count as events that synchronise all ranks.
+        collectives: bool,
         /// An existing folder for the images and the reports.
         images: PathBuf,
         /// The processor that the program is held to: `x86-64-v2`, `x86-64-v3`; none for this one.
@@ -44,6 +46,8 @@ pub enum Job {
         images: PathBuf,
         /// What to restart and for how long, in this order.
         steps: Vec<Step>,
+        /// As for [`Job::Checkpoint`].
+        collectives: bool,
         /// An existing folder for the reports.
         out: PathBuf,
     },

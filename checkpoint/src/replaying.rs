@@ -1,11 +1,11 @@
 //! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
-use crate::host::{FIRST_FILES, Work, hooks, work, write_report};
+use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{End, ReplayReport, Step, StepReport};
 use crate::restore;
 use crate::restore_over::Remains;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
-use phasecast_mpi::{Library, session};
+use phasecast_mpi::{Hooks, Library, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{fence, files, signals, space, threads};
 use phasecast_trace::codec;
@@ -79,7 +79,7 @@ fn section<T: serde::de::DeserializeOwned>(state: &State, name: &str) -> Result<
 }
 
 /// Restarts the images of a job.
-pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Instant) -> Result<i32> {
+pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, started: Instant) -> Result<i32> {
     let images = Images::open(path)?;
     let Some(first) = steps.first() else { bail!("the job has no steps") };
     let rank = launcher_rank()?;
@@ -94,7 +94,7 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, out: PathBuf, started: Insta
     }
     files::reserve(numbers);
     let library = Library::load()?;
-    let library = phasecast_mpi::prepare(library, hooks());
+    let library = phasecast_mpi::prepare(library, hooks);
     let (level, place) = phasecast_mpi::start_library(library, mpi.thread_level).map_err(|reason| anyhow!(reason))?;
     if place.0 != rank as i32 || place.1 != state.size as i32 {
         let size = state.size;

@@ -1,10 +1,10 @@
 //! The host of a program that is to be saved: it stops the program at its cuts, and writes an image or says why not.
 use crate::dump;
-use crate::host::{FIRST_FILES, Work, hooks, work, write_report};
+use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
 use anyhow::{Result, anyhow, bail};
 use phasecast_image::{State, Store};
-use phasecast_mpi::{Library, Taken, session};
+use phasecast_mpi::{Hooks, Library, Taken, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{Cpu, Start, fence, files, signals, space, threads};
 use phasecast_trace::codec;
@@ -30,7 +30,13 @@ pub(crate) struct Checkpoint {
 }
 
 /// Runs the program of a job; it ends the process.
-pub(crate) fn checkpoint(program: Program, plan: Plan, cpu: Option<String>, facade: &Path) -> Result<i32> {
+pub(crate) fn checkpoint(
+    program: Program,
+    plan: Plan,
+    hooks: Hooks,
+    cpu: Option<String>,
+    facade: &Path,
+) -> Result<i32> {
     // A preloaded library that is missing is passed over with a warning, and the program would run as it is.
     if !facade.is_file() {
         bail!(
@@ -41,7 +47,7 @@ pub(crate) fn checkpoint(program: Program, plan: Plan, cpu: Option<String>, faca
     files::reserve(FIRST_FILES);
     let library = Library::load()?;
     let cpu: Cpu = cpu.map_or(Ok(Cpu::Native), |name| name.parse()).map_err(|error| anyhow!("{error}"))?;
-    let library = phasecast_mpi::prepare(library, hooks());
+    let library = phasecast_mpi::prepare(library, hooks);
     *work() = Work::Checkpoint(Checkpoint {
         plan,
         program: program.path.display().to_string(),

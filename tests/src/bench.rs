@@ -178,8 +178,14 @@ impl Split {
     pub fn run(&self, command: &Command, cuts: &[Cut]) -> (Outcome, Vec<CheckpointReport>, PathBuf) {
         let images = self.next();
         let program = Program { path: command.program.clone(), args: command.args.clone() };
-        let job =
-            Job::Checkpoint { program, cuts: cuts.to_vec(), recorded: Vec::new(), images: images.clone(), cpu: None };
+        let job = Job::Checkpoint {
+            program,
+            cuts: cuts.to_vec(),
+            recorded: Vec::new(),
+            collectives: false,
+            images: images.clone(),
+            cpu: None,
+        };
         let outcome = self.host(command.mpi, command.ranks, &job);
         let reports = reports(&images, command.ranks);
         (outcome, reports, images)
@@ -188,7 +194,7 @@ impl Split {
     /// Restarts images. Returns what the launch left and the reports of its ranks.
     pub fn replay(&self, mpi: Mpi, ranks: u32, images: &Path, steps: Vec<Step>) -> (Outcome, Vec<ReplayReport>) {
         let out = self.next();
-        let job = Job::Replay { images: images.into(), steps, out: out.clone() };
+        let job = Job::Replay { images: images.into(), steps, collectives: false, out: out.clone() };
         let outcome = self.host(mpi, ranks, &job);
         let reports = reports(&out, ranks);
         let _ = fs::remove_dir_all(out);

@@ -155,6 +155,7 @@ impl<'a> Base<'a> {
             program: JobProgram { path: PathBuf::from(&words[0]), args: words[1..].to_vec() },
             cuts: cuts.clone(),
             recorded: Vec::new(),
+            collectives: false,
             images: images.clone(),
             cpu: None,
         };
@@ -204,6 +205,7 @@ impl<'a> Base<'a> {
         let job = Job::Replay {
             images: self.folder.path().join("images"),
             steps: vec![Step { cut: cut.id, watch }],
+            collectives: false,
             out: out.clone(),
         };
         let before = files(&self.folder("work"));

@@ -63,6 +63,27 @@ fn what_comes_first_is_taken_as_in_the_first_run() {
     place.assert_clean(&["app.phc"]);
 }
 
+/// Of ranks that send another number of messages in every run only the collectives are counted; at a cut messages are
+/// under way.
+#[test]
+fn a_program_with_other_messages_in_every_run_is_cut_at_collectives() {
+    let place = Place::alone();
+    let program = place.program(Mpi::OpenMpi, "gossip.c");
+    let mut command = place.phasecast(&["sign", "-n", "3", "-o", "app.phc", "--no-verify", "--json", "--"]);
+    let signed = run(command.arg(program).arg("1500")).succeeded();
+    assert!(signed.stderr.contains("others in every run"), "{}", signed.stderr);
+    let answer = json(&signed);
+    assert_eq!(answer["order"], "collectives");
+    // Two in each step, and one at the end.
+    assert_eq!(answer["events"], serde_json::json!([3001, 3001, 3001]), "{answer}");
+    for launcher in LAUNCHERS {
+        let prediction = json(&run(&mut place.predict(launcher, &[])).succeeded());
+        assert!(prediction["restarts"].as_u64() > Some(0), "{prediction}");
+        assert!(prediction["coverage"].as_f64() > Some(0.5), "{prediction}");
+    }
+    place.assert_clean(&["app.phc"]);
+}
+
 #[test]
 fn a_program_in_which_nothing_repeats_gets_a_plain_answer() {
     let place = Place::alone();

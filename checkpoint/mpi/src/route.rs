@@ -90,7 +90,8 @@ unsafe fn event(call: &mut Call) -> usize {
     // SAFETY: the caller's.
     let result = unsafe { forward::passed_on(call) };
     if result as i32 == 0 {
-        session().event();
+        let mut s = session();
+        if s.hooks.collectives { s.count_collective(call) } else { s.event() }
     }
     result
 }

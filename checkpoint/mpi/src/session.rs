@@ -27,6 +27,8 @@ pub struct Hooks {
     pub finalize: fn(),
     /// Whether an address is the upper half's.
     pub within: fn(usize) -> bool,
+    /// Whether only collectives count as events that synchronise all ranks.
+    pub collectives: bool,
 }
 
 /// The state of a rank's MPI.
@@ -274,7 +276,17 @@ impl Session {
     /// So many events happened.
     #[inline(always)]
     pub fn count(&mut self, events: u64) {
-        self.events += if self.callbacks == 0 { events } else { 0 };
+        self.events += if self.callbacks == 0 && !self.hooks.collectives { events } else { 0 };
+        self.look();
+    }
+
+    /// A collective, where only those count that synchronise all ranks.
+    #[cold]
+    pub fn count_collective(&mut self, call: &Call) {
+        let (procedure, size) = (call.shape.procedure, self.place.1 as usize);
+        let comm = procedure.param_index(phasecast_abi::Kind::Communicator).and_then(|at| self.comm(call.arg(at)));
+        let of_all = comm.is_some_and(|comm| !comm.inter && comm.members.len() == size);
+        self.events += u64::from(self.callbacks == 0 && of_all && procedure.synchronises());
         self.look();
     }
 

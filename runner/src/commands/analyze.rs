@@ -65,6 +65,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<()> {
         similarity: args.similarity,
         relevance: args.relevance,
         clock: args.clock.into(),
+        collectives: true,
         ..Settings::default()
     };
     if let Some(threads) = args.threads {

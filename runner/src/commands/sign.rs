@@ -16,7 +16,7 @@ use crate::restart::windows::Profile;
 use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use phasecast_analyzer::{Analysis, Method, Settings};
+use phasecast_analyzer::{Analysis, Method, Order, Settings};
 use phasecast_checkpoint::Taken;
 use phasecast_prediction::Prediction;
 use phasecast_trace::Trace;
@@ -90,7 +90,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
         let folder = scratch.path().join(format!("base{number}.trace"));
         runs.push(base::run(&launcher, &folder, args.n, &args.command)?);
     }
-    let settings = Settings { method: args.method.into(), ..Settings::default() };
+    let settings = Settings { method: args.method.into(), collectives: !args.live, ..Settings::default() };
     let bar = crate::progress::bar("analysing", "events");
     let times: Vec<[f64; 3]> = runs.iter().map(|r| [r.aet_s, r.startup_s, r.teardown_s]).collect();
     let traces: Vec<Trace> = runs.into_iter().map(|r| r.trace).collect();
@@ -107,7 +107,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
         ));
     }
     bar.finish();
-    if analysis.verdict.pays && analysis.verdict.difference.is_some() {
+    if analysis.verdict.pays && (analysis.verdict.difference.is_some() || analysis.order == Order::Collectives) {
         note(&analysis.verdict.reason);
     }
     if analysis.pieces.iter().any(Vec::is_empty) {

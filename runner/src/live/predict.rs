@@ -7,7 +7,7 @@ use crate::live::track::Tracker;
 use crate::signature::{Manifest, Signature, this_machine};
 use crate::trace_launch::traced_command;
 use anyhow::Result;
-use phasecast_analyzer::{Analysis, Estimate, Piece, estimate};
+use phasecast_analyzer::{Analysis, Estimate, Order, Piece, estimate};
 use phasecast_prediction::{PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
 use phasecast_trace::{Nanos, PhaseId};
 use std::path::Path;
@@ -84,7 +84,7 @@ pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result
 /// Whether enough of the run is phases that come again, the same in every run, for a part of it to stand for the rest.
 /// (That measuring *pays* is a stronger word: it means a small part suffices for 1 %. Here the user has named the part.)
 fn repeats(analysis: &Analysis) -> bool {
-    if analysis.verdict.refuses() {
+    if analysis.verdict.refuses() || analysis.order == Order::Collectives {
         return false;
     }
     let repeating = analysis.phases.iter().filter(|phase| !phase.one_off && phase.relevant);

@@ -3,8 +3,8 @@
 //! A piece runs from the exit of the event before it to the exit of its last event. Event counts
 //! carry over from the base run because the stream of completed communications is the same from run to run; the
 //! hash of each piece's symbols is compared to see that it is.
-use phasecast_analyzer::Analysis;
 use phasecast_analyzer::symbol::{SegmentHasher, Symbols};
+use phasecast_analyzer::{Analysis, Order};
 use phasecast_trace::{Event, Nanos, Rank};
 
 /// Where the stream first left that of the base run.
@@ -79,8 +79,12 @@ impl<'a> Tracker<'a> {
         self.boundary.since(self.started)
     }
 
-    /// Takes in an event.
+    /// Takes in an event. Where positions are counts of collectives only, it follows nothing: which communicators have all
+    /// ranks is known once the program has ended.
     pub fn event(&mut self, event: &Event) {
+        if self.analysis.order == Order::Collectives {
+            return;
+        }
         self.events += 1;
         self.hasher.push(event);
         let pieces = &self.analysis.pieces[self.rank.index()];

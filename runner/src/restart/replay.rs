@@ -5,7 +5,7 @@ use crate::restart::manifest::Images;
 use crate::restart::windows::Window;
 use crate::signature::Signature;
 use anyhow::{Context, Result, bail};
-use phasecast_analyzer::{Analysis, Piece, Restart};
+use phasecast_analyzer::{Analysis, Order, Piece, Restart};
 use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport};
 use phasecast_trace::Nanos;
 use serde::de::DeserializeOwned;
@@ -90,7 +90,8 @@ impl<'a> Replayer<'a> {
         fs::create_dir(&out).with_context(|| format!("cannot make the folder {}", out.display()))?;
         let steps = windows.iter().map(|w| self.step(w)).collect::<Result<Vec<Step>>>()?;
         let source = std::path::absolute(self.source)?;
-        let job = Job::Replay { images: source, steps: steps.clone(), out: std::path::absolute(&out)? };
+        let collectives = self.analysis.order == Order::Collectives;
+        let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: std::path::absolute(&out)? };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
         let limit = PATIENCE.max(Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6)));

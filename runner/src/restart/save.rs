@@ -8,7 +8,7 @@ use crate::restart::processor::{self, Baseline};
 use crate::restart::replay::{Hosts, read_report};
 use crate::restart::windows::{Profile, Window};
 use anyhow::{Context, Result, bail};
-use phasecast_analyzer::Analysis;
+use phasecast_analyzer::{Analysis, Order};
 use phasecast_checkpoint::Taken;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_image::{Content, State};
@@ -112,6 +112,7 @@ impl Saving<'_> {
             program,
             cuts: cuts.clone(),
             recorded: self.recorded.clone(),
+            collectives: self.analysis.order == Order::Collectives,
             images: folder.clone(),
             cpu,
         };

@@ -73,6 +73,7 @@ impl Case {
             program,
             cuts: vec![cut.clone()],
             recorded: Vec::new(),
+            collectives: false,
             images: images.clone(),
             cpu: None,
         };
@@ -90,7 +91,8 @@ impl Case {
         for &target in &self.targets {
             let watch = vec![Vec::new(); self.ranks as usize];
             let out = self.folder(&format!("out-{}", target.name()));
-            let job = Job::Replay { images: images.clone(), steps: vec![Step { cut: 0, watch }], out };
+            let steps = vec![Step { cut: 0, watch }];
+            let job = Job::Replay { images: images.clone(), steps, collectives: false, out };
             let begun = Instant::now();
             let how = match self.well(&mut self.host(target, &job)) {
                 Ok(()) => format!("well, {:.1} s", begun.elapsed().as_secs_f64()),
