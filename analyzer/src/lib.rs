@@ -52,6 +52,10 @@ use parallel::{Progress, Stage};
 use phasecast_trace::{Rank, Trace};
 use segments::Input;
 
+/// Collectives are counted where so much of the run is phases of them that come again, even if it does not pay to measure
+/// them well.
+const REPEATING: f64 = 0.5;
+
 /// How to analyse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -111,7 +115,8 @@ pub fn analyze(traces: &[Trace], settings: &Settings, progress: Progress<'_>) ->
     if by_marker && settings.collectives {
         let some = Runs::look(traces, traces.iter().map(Counted::collectives).collect(), settings, progress)?;
         let mut other = some.analyze(true)?;
-        if other.verdict.pays {
+        // Where its times only scatter too much, the plan of images has the last word.
+        if other.verdict.pays || some.difference.is_none() && other.repeating_share() >= REPEATING {
             other.order = Order::Collectives;
             other.verdict.reason.push_str(&format!(
                 "; its messages are others in every run ({difference}), so that only collectives of all ranks are counted"

@@ -154,6 +154,11 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// The share of the run in relevant phases that come again.
+    pub fn repeating_share(&self) -> f64 {
+        self.phases.iter().filter(|phase| phase.relevant && !phase.one_off).map(|phase| phase.share).sum()
+    }
+
     /// How many pieces every rank's run is cut into; none where ranks differ in that: then the ends of pieces are no
     /// cuts of all ranks (with [`Method::Pbb`]).
     pub fn segments(&self) -> Option<usize> {

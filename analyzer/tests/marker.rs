@@ -238,6 +238,12 @@ fn of_programs_with_other_messages_in_every_run_collectives_are_counted() {
         |traces: &[Trace]| analyze(traces, &Settings { collectives: true, ..settings(1) }, &|_, _| {}).unwrap();
     let [all, pairs] = [false, true].map(traces);
     assert!(run(&all).verdict.refuses(), "they are counted only where that is allowed");
+    let none = [1, 50].map(|seed| {
+        let mut program = program(seed, false);
+        program.acts.iter_mut().for_each(|acts| acts.retain(|act| !matches!(act, Act::Collective { .. })));
+        program.write(&folder.path(&format!("{seed}none")), 500)
+    });
+    assert!(counting(&none).verdict.refuses(), "there are none");
     for (traces, collectives) in [(all, 300), (pairs, 150)] {
         let analysis = counting(&traces);
         assert!(analysis.verdict.pays && analysis.verdict.difference.is_none(), "{}", analysis.verdict.reason);

@@ -95,7 +95,8 @@ pub fn run(args: &SignArgs) -> Result<()> {
     let times: Vec<[f64; 3]> = runs.iter().map(|r| [r.aet_s, r.startup_s, r.teardown_s]).collect();
     let traces: Vec<Trace> = runs.into_iter().map(|r| r.trace).collect();
     let mut analysis = phasecast_analyzer::analyze(&traces, &settings, &|done, of| bar.set(done, of))?;
-    let differs = analysis.verdict.difference.is_some();
+    // Where only collectives count, messages are left as they come.
+    let differs = analysis.verdict.difference.is_some() && analysis.order != Order::Collectives;
     let taken = if differs && !args.live { recorded(&traces[0])? } else { None };
     if taken.is_some() && analysis.verdict.refuses() {
         // Images and restarts take what the first run took: it is that run that they continue.
@@ -107,7 +108,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
         ));
     }
     bar.finish();
-    if analysis.verdict.pays && (analysis.verdict.difference.is_some() || analysis.order == Order::Collectives) {
+    if analysis.order == Order::Collectives || analysis.verdict.pays && analysis.verdict.difference.is_some() {
         note(&analysis.verdict.reason);
     }
     if analysis.pieces.iter().any(Vec::is_empty) {

@@ -87,8 +87,7 @@ fn repeats(analysis: &Analysis) -> bool {
     if analysis.verdict.refuses() || analysis.order == Order::Collectives {
         return false;
     }
-    let repeating = analysis.phases.iter().filter(|phase| !phase.one_off && phase.relevant);
-    repeating.map(|phase| phase.share).sum::<f64>() >= 0.5
+    analysis.repeating_share() >= 0.5
 }
 
 /// When enough has been seen.
