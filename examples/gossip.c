@@ -1,15 +1,17 @@
 /* Work that gives rise to other work elsewhere: gossip [STEPS]. In each step every rank has tasks of its own, and tells
    others of some of them: of which, and of how many, is not the same in any run. Messages are taken whenever there are
-   some between two tasks; a step ends once all that was sent is taken. Prints how many messages there were in all. */
+   some between two tasks; a step ends once all that was sent is taken. As libraries do, it takes its tag from the top
+   and finishes in MPI_Finalize: functions that delete attributes say how many messages there were in all. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { TASKS = 20, TOLD = 7, BYTES = 512 };
+enum { TASKS = 20, BYTES = 512 };
 
 static double inbox[BYTES / 8];
+static int told_tag;
 
 static void task(void)
 {
@@ -24,21 +26,35 @@ static int take(int wait)
 {
     int flag = 1;
     if (!wait)
-        MPI_Iprobe(MPI_ANY_SOURCE, TOLD, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        MPI_Iprobe(MPI_ANY_SOURCE, told_tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     if (flag)
-        MPI_Recv(inbox, BYTES, MPI_BYTE, MPI_ANY_SOURCE, TOLD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(inbox, BYTES, MPI_BYTE, MPI_ANY_SOURCE, told_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return flag;
+}
+
+static int finish(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    if (value)
+        printf("messages %ld\n", *(long *)value);
+    return MPI_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
-    int rank, size;
-    long steps = argc > 1 ? atol(argv[1]) : 1000, messages[2] = {0, 0};
+    int rank, size, key, flag, *bound;
+    long steps = argc > 1 ? atol(argv[1]) : 1000;
+    static long messages[2];
     static const double news[BYTES / 8];
     struct timespec now;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &flag);
+    told_tag = *bound;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, rank ? NULL : messages);
     clock_gettime(CLOCK_REALTIME, &now);
     unsigned state = (unsigned)now.tv_nsec + rank * 7919u;
     int *told = malloc(size * sizeof *told);
@@ -52,7 +68,7 @@ int main(int argc, char **argv)
             state = state * 1664525u + 1013904223u;
             if (size > 1 && state >> 30) {
                 int to = (rank + 1 + (state >> 8) % (size - 1)) % size;
-                MPI_Isend(news, BYTES, MPI_BYTE, to, TOLD, MPI_COMM_WORLD, &requests[sent++]);
+                MPI_Isend(news, BYTES, MPI_BYTE, to, told_tag, MPI_COMM_WORLD, &requests[sent++]);
                 told[to]++;
             }
             had += take(0);
@@ -66,8 +82,6 @@ int main(int argc, char **argv)
         messages[1] += had;
     }
     MPI_Allreduce(MPI_IN_PLACE, messages, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0)
-        printf("messages %ld\n", messages[0]);
     free(told);
     free(requests);
     MPI_Finalize();

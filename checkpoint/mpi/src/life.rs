@@ -1,4 +1,5 @@
 //! The program's MPI from its first call to its last: `MPI_Init`, `MPI_Finalize`, and the clock.
+use crate::callbacks::QUIET;
 use crate::calls::{call_double, lower};
 use crate::library::Library;
 use crate::session::{Call, Hooks, Session, dispatch, install, session};
@@ -7,6 +8,7 @@ use phasecast_abi::{Abi, Domain};
 use phasecast_process::gate::Frame;
 use std::ffi::OsString;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 static HOST: OnceLock<(Library, Hooks)> = OnceLock::new();
@@ -125,8 +127,10 @@ pub fn start_library(library: &Library, level: i32) -> Result<(i32, (i32, i32)),
     Ok((given as i32, (rank, size)))
 }
 
-/// Ends the library's use after a replay. Returns how long `MPI_Finalize` took where all ranks call it at once.
+/// Ends the library's use after a replay, whose program is gone: attributes that it has set on communicators that are never
+/// freed are deleted without it. Returns how long `MPI_Finalize` took where all ranks call it at once.
 pub fn finish_library(library: &Library) -> Duration {
+    QUIET.store(true, Relaxed);
     lower!(library, MPI_Barrier(library.constant("MPI_COMM_WORLD").unwrap_or(0)));
     let begun = Instant::now();
     lower!(library, MPI_Finalize());

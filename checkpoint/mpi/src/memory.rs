@@ -15,6 +15,11 @@ use std::ops::Range;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
+/// The greatest tag that a program is told of: what libraries on target machines are known to allow, as some take their
+/// tags from the top. (Intel MPI 2021 has 524287 on some networks, MPICH 4.0 and 5.0 2^28 - 1 and 2^29 - 1, Open MPI
+/// 2^31 - 1.)
+const TAG_BOUND: i32 = (1 << 19) - 1;
+
 /// Memory that was lent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lent {
@@ -253,6 +258,8 @@ impl Session {
         }
         let above = if named("MPI_HOST") || named("MPI_IO") {
             up(Domain::Rank)
+        } else if named("MPI_TAG_UB") {
+            number.min(TAG_BOUND)
         } else if named("MPI_WIN_CREATE_FLAVOR") {
             // Windows with memory may be made on memory of ours: to the library, the program has made it.
             let flavor = match (self.memory.shared(window), allocated) {
