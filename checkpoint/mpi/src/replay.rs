@@ -18,7 +18,7 @@ use crate::session::{Session, Traffic, install, session};
 use crate::upper::Upper;
 use crate::windows::OneSided;
 use crate::words::Scratch;
-use phasecast_abi::Kind;
+use phasecast_abi::{Abi, Domain, Kind, NoSymbols};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -152,6 +152,14 @@ impl State {
     }
 }
 
+/// What a procedure of this interface has returned, in words: the class of the error and the code.
+fn error_name(abi: Abi, result: usize) -> String {
+    let code = result as i32;
+    let class = abi.error_class_to_neutral(code);
+    let name = Abi::Standard.constant_name(Domain::ErrorClass, class.into(), &NoSymbols);
+    name.map_or_else(|| format!("error {code}"), |name| format!("{name} (error {code})"))
+}
+
 /// Makes a recorded call again.
 ///
 /// # Safety
@@ -191,7 +199,7 @@ unsafe fn again(record: &Record) -> Result<(), String> {
         return Err(format!("{} cannot be made again: {reason}", record.procedure));
     }
     if result as i32 != 0 {
-        return Err(format!("{} cannot be made again: error {}", record.procedure, result as i32));
+        return Err(format!("{} cannot be made again: {}", record.procedure, error_name(s.values.upper, result)));
     }
     Ok(())
 }
@@ -316,7 +324,7 @@ unsafe fn requests() -> Result<(), String> {
         // SAFETY: as above.
         let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };
         if result as i32 != 0 {
-            return Err(format!("{} cannot be made again: error {}", shape.procedure.name, result as i32));
+            return Err(format!("{} cannot be made again: {}", shape.procedure.name, error_name(library.abi, result)));
         }
         // SAFETY: the library has written the request.
         let mut handle = unsafe { crate::words::read_handle(below[at], library.abi.layout().handle_bytes) };
