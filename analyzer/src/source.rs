@@ -115,7 +115,7 @@ impl<'a> Items<'a> {
                 block.last_mut().into_iter().for_each(|item| item.last = true);
                 return Ok(());
             };
-            let own = call.call.item;
+            let own = Item { exit: call.exit.0, ..call.call.item };
             if !call.call.continued
                 && let Some(before) = block.last_mut()
             {
@@ -123,9 +123,9 @@ impl<'a> Items<'a> {
             }
             let own_event =
                 call.call.is_event.then_some(Item { nonblocking: own.nonblocking || call.has_parts(), ..own });
-            let parts = call.parts().filter(|part| part.is_event).map(|part| Item { proc: own.proc, ..part.item });
-            let items = own_event.into_iter().chain(parts).filter(|item| self.counted.counts(item));
-            block.extend(items.map(|item| Item { exit: call.exit.0, ..item }));
+            let parts = call.parts().filter(|part| part.is_event);
+            let parts = parts.map(|part| Item { exit: own.exit, proc: own.proc, ..part.item });
+            block.extend(own_event.into_iter().chain(parts).filter(|item| self.counted.counts(item)));
         }
         self.held = block.pop();
         Ok(())

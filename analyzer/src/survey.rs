@@ -81,10 +81,10 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
                 }
             }
         })?;
-        let counted =
+        let present =
             |of: &[u64]| of.iter().enumerate().filter(|(_, n)| **n > 0).map(|(p, n)| (p as i32, *n)).collect();
         (counts.sent, counts.received) =
-            (counted(&peers[EventKind::Send as usize]), counted(&peers[EventKind::Recv as usize]));
+            (present(&peers[EventKind::Send as usize]), present(&peers[EventKind::Recv as usize]));
         Ok::<_, AnalyzeError>(counts)
     })?;
     let mut volumes = Volumes::default();
