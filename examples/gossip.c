@@ -1,7 +1,8 @@
 /* Work that gives rise to other work elsewhere: gossip [STEPS]. In each step every rank has tasks of its own, and tells
    others of some of them: of which, and of how many, is not the same in any run. Messages are taken whenever there are
-   some between two tasks; a step ends once all that was sent is taken. As libraries do, it takes its tag from the top
-   and finishes in MPI_Finalize: functions that delete attributes say how many messages there were in all. */
+   some between two tasks; a step ends once all that was sent is taken. As libraries do, it takes its tag from the top,
+   asks for a datatype by precision, and finishes in MPI_Finalize: functions that delete attributes say how many messages
+   there were in all. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ static int finish(MPI_Comm comm, int key, void *value, void *extra)
 int main(int argc, char **argv)
 {
     int rank, size, key, flag, *bound;
+    MPI_Datatype real;
     long steps = argc > 1 ? atol(argv[1]) : 1000;
     static long messages[2];
     static const double news[BYTES / 8];
@@ -52,6 +54,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &flag);
     told_tag = *bound;
+    MPI_Type_create_f90_real(6, 30, &real);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish, &key, NULL);
     MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
     MPI_Comm_set_attr(MPI_COMM_SELF, key, rank ? NULL : messages);

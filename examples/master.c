@@ -1,7 +1,8 @@
 /* A master that gives tasks to whichever worker is free: master [TASKS [WAY]]. WAY says how it learns who that is:
    any, post (a receive from any source, blocking or posted), probe, poll, waitany, waitsome, or all in turn (the
-   default). How long a task takes is not the same in every run. Prints the sum of all results, which does not depend on
-   who did what, and a number that does: the order in which they came. */
+   default). How long a task takes is not the same in every run. Results have the greatest tag, as libraries take theirs
+   from the top. Prints the sum of all results, which does not depend on who did what, and a number that does: the order
+   in which they came. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -9,9 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { TASK = 1, RESULT = 2, TURN = 20 };
+enum { TASK = 1, TURN = 20 };
 static const char *const WAYS[] = {"any", "post", "probe", "poll", "waitany", "waitsome"};
 enum { ANY, POST, PROBE, POLL, WAITANY, WAITSOME, WAYS_ALL };
+static int result_tag;
 
 static double work(int task)
 {
@@ -30,11 +32,11 @@ static int collect(int way, int workers, MPI_Request *pending, double *inbox, do
     int flag = 0, count = 1;
     switch (way) {
     case ANY:
-        MPI_Recv(results, 1, MPI_DOUBLE, MPI_ANY_SOURCE, RESULT, MPI_COMM_WORLD, &status);
+        MPI_Recv(results, 1, MPI_DOUBLE, MPI_ANY_SOURCE, result_tag, MPI_COMM_WORLD, &status);
         break;
     case POST: {
         MPI_Request request;
-        MPI_Irecv(results, 1, MPI_DOUBLE, MPI_ANY_SOURCE, RESULT, MPI_COMM_WORLD, &request);
+        MPI_Irecv(results, 1, MPI_DOUBLE, MPI_ANY_SOURCE, result_tag, MPI_COMM_WORLD, &request);
         MPI_Wait(&request, &status);
         break;
     }
@@ -79,7 +81,7 @@ static void master(int workers, int tasks, int only)
             if (given == until)
                 continue;
             if (way >= WAITANY)
-                MPI_Irecv(inbox + worker - 1, 1, MPI_DOUBLE, worker, RESULT, MPI_COMM_WORLD, pending + worker - 1);
+                MPI_Irecv(inbox + worker - 1, 1, MPI_DOUBLE, worker, result_tag, MPI_COMM_WORLD, pending + worker - 1);
             MPI_Send(&given, 1, MPI_INT, worker, TASK, MPI_COMM_WORLD);
             given++;
             due++;
@@ -93,7 +95,7 @@ static void master(int workers, int tasks, int only)
                 if (given == until)
                     continue;
                 if (way >= WAITANY)
-                    MPI_Irecv(inbox + from[i] - 1, 1, MPI_DOUBLE, from[i], RESULT, MPI_COMM_WORLD,
+                    MPI_Irecv(inbox + from[i] - 1, 1, MPI_DOUBLE, from[i], result_tag, MPI_COMM_WORLD,
                               pending + from[i] - 1);
                 MPI_Send(&given, 1, MPI_INT, from[i], TASK, MPI_COMM_WORLD);
                 given++;
@@ -111,12 +113,14 @@ static void master(int workers, int tasks, int only)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    int tasks = argc > 1 ? atoi(argv[1]) : 3000, rank, size, only = 0;
+    int tasks = argc > 1 ? atoi(argv[1]) : 3000, rank, size, only = 0, found = 0, *greatest = NULL;
     const char *way = argc > 2 ? argv[2] : "all";
     while (only < WAYS_ALL && strcmp(way, WAYS[only]) != 0)
         only++;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &greatest, &found);
+    result_tag = found ? *greatest : 32767;
     if (size < 2 || tasks < 1 || (only == WAYS_ALL && strcmp(way, "all") != 0)) {
         fprintf(stderr, "master: needs two ranks or more, a number of tasks, and a way that it knows\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
@@ -128,7 +132,7 @@ int main(int argc, char **argv)
         if (task < 0)
             break;
         double result = work(task);
-        MPI_Send(&result, 1, MPI_DOUBLE, 0, RESULT, MPI_COMM_WORLD);
+        MPI_Send(&result, 1, MPI_DOUBLE, 0, result_tag, MPI_COMM_WORLD);
     }
     MPI_Finalize();
     return 0;

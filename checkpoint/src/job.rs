@@ -42,7 +42,7 @@ pub enum Job {
     },
     /// Restarts images one after the other in one launch.
     Replay {
-        /// The folder of the images.
+        /// The signature, a packed set of images, or a folder of them.
         images: PathBuf,
         /// What to restart and for how long, in this order.
         steps: Vec<Step>,

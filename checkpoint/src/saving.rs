@@ -40,7 +40,7 @@ pub(crate) fn checkpoint(
     // A preloaded library that is missing is passed over with a warning, and the program would run as it is.
     if !facade.is_file() {
         bail!(
-            "{} is missing: it belongs beside the command phasecast. Install both from the same build.",
+            "{} is missing: it belongs beside the command phasecast, or in ../lib from there. Install both from the same build.",
             facade.display()
         );
     }

@@ -1,5 +1,5 @@
-//! Predictions as files: the JSON that `phasecast predict --json` prints, read back with every number checked, as a
-//! file may come from anywhere.
+//! Predictions as files: the JSON that `phasecast predict --json` prints, read back with its times, shares and counts
+//! checked, as a file may come from anywhere.
 use crate::model::{Prediction, VERSION};
 use std::fs;
 use std::path::{Path, PathBuf};

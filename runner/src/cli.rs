@@ -12,7 +12,7 @@ macro_rules! exit_codes {
   1  the work failed (a full disk, a program that failed)
   2  the command line is wrong
   3  the input is refused (missing, damaged, foreign, of another version), or the output exists already
-  4  not here: no signature pays for this program, or this machine cannot restart the images
+  4  not here: no signature or skeleton pays for this program, this machine cannot restart the images, or there is no compiler
   5  the machine has changed since it was measured (characterize --against)"
     };
 }
@@ -115,8 +115,6 @@ pub enum Command {
     #[command(after_long_help = examples!("  phasecast verify-file cg.phc
   phasecast verify-file cg.phc --json | jq -r .sha256"))]
     VerifyFile(commands::verify_file::VerifyFileArgs),
-    #[command(hide = true)]
-    Host(commands::host::HostArgs),
     #[command(after_long_help = examples!("  phasecast graph cg.trace
   phasecast graph cg.trace --format dot --events 0..40 | dot -Tsvg > cg.svg
   phasecast graph cg.trace --from 0:12 --to 3:40 --json | jq -r .order"))]

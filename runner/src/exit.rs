@@ -21,7 +21,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The input is refused: missing, foreign, damaged, of another version, or the output exists already.
 pub const REFUSED: u8 = 3;
-/// It makes no sense here: no signature pays for this program, or this machine cannot restart the images.
+/// It makes no sense here: no signature or skeleton pays for this program, this machine cannot restart the images, or
+/// there is no compiler.
 pub const UNFIT: u8 = 4;
 /// What was compared differs: the machine has changed.
 pub const CHANGED: u8 = 5;

@@ -35,7 +35,7 @@ pub struct Launcher {
 
 impl Launcher {
     /// The launcher given by the user, `{n}` standing for the number of ranks; else the `mpirun` that fits the MPI
-    /// library which the program needs; else `mpirun`.
+    /// library which the program needs; else the first of `mpirun`, `mpiexec` and `srun` in PATH.
     ///
     /// # Errors
     /// If the template is empty, or no launcher is found.

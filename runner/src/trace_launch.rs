@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use phasecast_trace::TraceError;
 use phasecast_trace::counts::{self, HARDWARE, SOFTWARE};
-use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK};
+use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, PROCESS_VARIABLE};
 use phasecast_trace::reader::file_name;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -74,6 +74,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     }
     let mut run = Command::new(program);
     run.args(rest).env("LD_PRELOAD", preload).env("PHASECAST_TRACE", output).env("PHASECAST_EXE", command);
+    run.env(PROCESS_VARIABLE, std::process::id().to_string());
     if args.quiet {
         run.env("PHASECAST_QUIET", "1");
     }

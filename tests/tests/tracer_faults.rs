@@ -45,6 +45,17 @@ fn exit_without_finalize() {
     }
 }
 
+/// Each rank says so once, and not what a program starts.
+#[test]
+fn without_mpi() {
+    for mpi in BOTH {
+        let traced = Job::new(mpi, 2, &["bash", "-c", "ls / >/dev/null; exit 3"]).run();
+        assert_eq!(traced.outcome.code, 3);
+        let said = traced.outcome.stderr.lines().filter(|line| line.contains("there is no trace in")).count();
+        assert_eq!(said, 2, "{:?}", traced.outcome);
+    }
+}
+
 #[test]
 fn crash() {
     for mpi in BOTH {

@@ -74,7 +74,7 @@ impl Container {
     /// Reads a container of this kind.
     ///
     /// # Errors
-    /// If it is something else, of a later version than `supported`, cut off or damaged.
+    /// If it is something else, of another version than `supported`, cut off or damaged.
     pub fn read(path: &Path, kind: &str, supported: u16) -> Result<Container, TraceError> {
         let bytes = fs::read(path).map_err(TraceError::io(path, "read"))?;
         let container = Container::parse(path, &bytes)?;

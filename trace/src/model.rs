@@ -1,7 +1,9 @@
 //! Calls, their parts, and the communication events in them.
 mod rank;
 
-pub use rank::{CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, RankHeader, Trailer};
+pub use rank::{
+    CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, PROCESS_VARIABLE, RankHeader, Trailer,
+};
 
 use crate::counts::Counts;
 use crate::units::{Bytes, CommId, Nanos, ProcId, Rank};

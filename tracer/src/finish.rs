@@ -5,13 +5,14 @@ use crate::sink::{State, say};
 use crate::thread::Thread;
 use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, HEAD, Kind};
-use phasecast_trace::model::{Ending, Trailer};
+use phasecast_trace::model::{Ending, PROCESS_VARIABLE, Trailer};
 use phasecast_trace::tail::{self, offset};
 use phasecast_trace::writer::LEVEL;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
@@ -115,7 +116,10 @@ pub fn modules() -> Vec<(u64, u64, u64, String)> {
 
 /// The process exits: the file gets its last form and, if this rank is the last one, the summary is shown.
 pub fn at_exit() {
-    let Some(rank) = life::rank().filter(|rank| rank.pid == std::process::id()) else { return };
+    let Some(rank) = life::rank() else { return say_if_untraced() };
+    if rank.pid != std::process::id() {
+        return;
+    }
     let end_units = clock::now();
     end(if life::sessions_over() { Ending::Finalized } else { Ending::Exited });
     let ended = ENDED.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -137,6 +141,16 @@ pub fn at_exit() {
             say(&format!("rank {}: the trace stays uncompressed ({error})", rank.sink.rank));
             tidy(rank);
         }
+    }
+}
+
+/// Says so where the process that `phasecast trace` has become ends and no rank has begun a trace.
+fn say_if_untraced() {
+    let became = std::env::var(PROCESS_VARIABLE).is_ok_and(|id| id.parse() == Ok(std::process::id()));
+    let Some(folder) = std::env::var_os("PHASECAST_TRACE").filter(|_| became).map(PathBuf::from) else { return };
+    if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_none()) {
+        let folder = folder.display();
+        say(&format!("there is no trace in {folder}: no program that ran called MPI_Init of a shared MPI library"));
     }
 }
 

@@ -2,6 +2,7 @@
 //! matched are received into memory (and handed out first, later), sends are completed, receives that match are
 //! completed. At the end the counts of messages between each pair of ranks agree, or the cut is refused.
 use crate::calls::lower;
+use crate::library::Library;
 use crate::point::empty_status;
 use crate::requests::{Matched, SavedStatus, Stage, What};
 use crate::session::{Session, session};
@@ -86,10 +87,14 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let private = s.private;
     let ignore = library.abi.layout().status_ignore;
     let started = Instant::now();
+    let refusal = refusal.or_else(|| s.unsaveable.first().cloned());
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
     loop {
-        s.progress()?;
+        // Where a thread of a rank that refuses goes on, it completes its requests itself.
+        if refusal.is_none() {
+            s.progress()?;
+        }
         let mut flag = 0i32;
         lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
         if flag != 0 {
@@ -97,11 +102,12 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
         }
         std::thread::yield_now();
     }
+    agree(library, private, rank, refusal)?;
     // All ranks have stopped, so all sends have been made.
     let mut expected = vec![0u64; size];
     let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
     lower!(library, MPI_Alltoall(s.traffic.sent.as_ptr(), 1, word, expected.as_mut_ptr(), 1, word, private));
-    let mut reason = refusal.or_else(|| s.unsaveable.first().cloned());
+    let mut reason = None;
     let balanced = Instant::now();
     while reason.is_none() && s.traffic.received.iter().zip(&expected).any(|(got, sent)| got < sent) {
         s.progress()?;
@@ -124,19 +130,22 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
         reason = s.finish_requests(started).err();
     }
     reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.file_obstacle());
-    let mine = i32::from(reason.is_some());
-    let mut worst = [mine, rank];
+    agree(library, private, rank, reason)?;
+    agree_on_comms(&mut s);
+    s.give_up_locks();
+    Ok(())
+}
+
+/// Whether no rank has a reason to refuse the cut. Called by all.
+fn agree(library: &Library, private: usize, rank: i32, reason: Option<String>) -> Result<(), String> {
+    let given = [i32::from(reason.is_some()), rank];
+    let mut worst = given;
     let pair = library.constant("MPI_2INT").unwrap_or(0);
     let most = library.constant("MPI_MAXLOC").unwrap_or(0);
-    let given = worst;
     lower!(library, MPI_Allreduce(given.as_ptr(), worst.as_mut_ptr(), 1, pair, most, private));
     match (reason, worst[0]) {
         (Some(reason), _) => Err(reason),
-        (None, 0) => {
-            agree_on_comms(&mut s);
-            s.give_up_locks();
-            Ok(())
-        }
+        (None, 0) => Ok(()),
         (None, _) => Err(format!("rank {} refuses it", worst[1])),
     }
 }
@@ -144,9 +153,9 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
 /// Refuses a cut from a thread that is not the main one, while the others go on: takes part in what the ranks exchange,
 /// and drains nothing.
 pub fn refuse() {
-    let (library, private, size, sent) = {
+    let (library, private, rank) = {
         let s = session();
-        (s.library, s.private, s.place.1 as usize, s.traffic.sent.clone())
+        (s.library, s.private, s.place.0)
     };
     let ignore = library.abi.layout().status_ignore;
     let (mut barrier, mut flag) = (0usize, 0i32);
@@ -155,14 +164,7 @@ pub fn refuse() {
         lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
         std::thread::yield_now();
     }
-    let mut expected = vec![0u64; size];
-    let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
-    lower!(library, MPI_Alltoall(sent.as_ptr(), 1, word, expected.as_mut_ptr(), 1, word, private));
-    let given = [1, session().place.0];
-    let mut worst = given;
-    let pair = library.constant("MPI_2INT").unwrap_or(0);
-    let most = library.constant("MPI_MAXLOC").unwrap_or(0);
-    lower!(library, MPI_Allreduce(given.as_ptr(), worst.as_mut_ptr(), 1, pair, most, private));
+    let _ = agree(library, private, rank, Some(String::new()));
 }
 
 /// Takes up again, after a cut that was drained, what the drain has ended for the library.

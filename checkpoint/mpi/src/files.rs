@@ -31,11 +31,16 @@ impl Session {
         names.iter().fold(0, |bits, name| bits | self.values.above(name).unwrap_or(0))
     }
 
-    /// The pointers of all open files. What was written is made visible before.
+    /// The pointers of all open files. What was written is made visible before. What a library refuses of this (to sync a
+    /// file that is only read, a shared pointer) is no error of the program, whose error handlers do not hear of it.
     pub fn file_pointers(&self) -> Vec<Pointers> {
         let library = self.library;
         let open = self.objects.in_use(Kind::File);
-        for (_, file) in &open {
+        let quiet = library.constant("MPI_ERRORS_RETURN").unwrap_or(0);
+        let mut handlers = vec![0usize; open.len()];
+        for ((_, file), handler) in open.iter().zip(&mut handlers) {
+            lower!(library, MPI_File_get_errhandler(*file, &raw mut *handler));
+            lower!(library, MPI_File_set_errhandler(*file, quiet));
             lower!(library, MPI_File_sync(*file));
         }
         lower!(library, MPI_Barrier(self.private));
@@ -46,7 +51,12 @@ impl Session {
             lower!(library, MPI_File_get_size(file, &raw mut size));
             Pointers { number, own, shared: told.then_some(shared), size }
         };
-        open.iter().map(of).collect()
+        let pointers = open.iter().map(of).collect();
+        for ((_, file), mut handler) in open.into_iter().zip(handlers) {
+            lower!(library, MPI_File_set_errhandler(file, handler));
+            lower!(library, MPI_Errhandler_free(&raw mut handler));
+        }
+        pointers
     }
 
     /// The open files that the program may read or deletes, of which this rank is the first.

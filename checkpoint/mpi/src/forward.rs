@@ -2,8 +2,8 @@
 use crate::calls::{MOST, WORDS, call as invoke};
 use crate::session::{Access, Call, Session, session};
 use crate::shape::{Lane, Shape};
-use crate::words::Scratch;
-use phasecast_abi::Direction;
+use crate::words::{Scratch, handle_bytes, read_handle};
+use phasecast_abi::{Direction, Kind};
 
 /// All arguments of a call, of which there are `count`: at most `N`.
 #[inline(always)]
@@ -115,7 +115,7 @@ pub unsafe fn forward_with(
     args: &[usize; MOST],
     adjust: impl FnOnce(&mut [usize; MOST]),
 ) -> usize {
-    let mut scratch = Scratch::new();
+    let mut scratch = Scratch::of(shape);
     let mut below = *args;
     let count = shape.lanes.len();
     let mut s = session();
@@ -156,6 +156,15 @@ pub unsafe fn forward_with(
     }
     // SAFETY: the call has succeeded.
     unsafe { bring_up(&mut s, shape, args, &below) };
+    if shape.lasting
+        && let Some(at) = shape.point.request
+    {
+        // SAFETY: the program's variable, which holds the new handle.
+        let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Request)) };
+        if let Some(number) = s.objects.decode(Kind::Request, handle) {
+            s.keep(shape, number, scratch);
+        }
+    }
     result
 }
 

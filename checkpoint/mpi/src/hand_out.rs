@@ -69,43 +69,42 @@ fn buffer_of(shape: &Shape, args: &[usize; MOST]) -> (usize, usize, usize) {
 /// `args` are those of the procedure.
 pub unsafe fn receive_now(shape: &'static Shape, args: &[usize; MOST], message: Message) -> usize {
     let p = shape.procedure;
-    let mut request = 0usize;
-    let dest = p.param_index(Kind::Dest);
-    if let Some(dest) = dest {
-        // SAFETY: the caller's: the send half of a send and receive, sent first.
-        unsafe { send_half(shape, args, dest, &mut request) };
-    }
+    let dest = shape.point.dest;
+    // SAFETY: the caller's: the send half of a send and receive, sent first.
+    let sending = dest.map(|dest| unsafe { send_half(shape, args, dest) });
     let (buffer, count, datatype) = buffer_of(shape, args);
     // SAFETY: the caller's.
     let (result, status) = unsafe { deliver(&message, buffer, count, datatype) };
+    wait_for(sending);
     let mut s = session();
-    if request != 0 {
-        let library = s.library;
-        drop(s);
-        lower!(library, MPI_Wait(&raw mut request, library.abi.layout().status_ignore));
-        s = session();
-    }
     if let Some(at) = p.param_index(Kind::Status).filter(|&at| args[at] != s.values.upper.layout().status_ignore) {
         // SAFETY: the caller's.
         unsafe { write_one_status(s.values.upper, args[at], &status) };
     }
-    let comm = message.comm;
-    if let Some(world) = dest.and_then(|dest| s.world_rank(comm, args[dest] as i32)) {
-        s.traffic.sent[world] += 1;
-        s.event();
+    if let Some(dest) = dest {
+        s.sent(message.comm, args[dest]);
     }
     // The message was counted as received when it was drained.
     s.event();
     result
 }
 
-/// Starts the send in a send and receive.
+/// Waits for a send that was started.
+fn wait_for(sending: Option<usize>) {
+    let library = session().library;
+    if let Some(mut request) = sending {
+        lower!(library, MPI_Wait(&raw mut request, library.abi.layout().status_ignore));
+    }
+}
+
+/// Starts the send in a send and receive; yields the library's request.
 ///
 /// # Safety
 /// `args` are those of the procedure.
-unsafe fn send_half(shape: &Shape, args: &[usize; MOST], dest: usize, request: &mut usize) {
+unsafe fn send_half(shape: &Shape, args: &[usize; MOST], dest: usize) -> usize {
     let mut s = session();
-    let Some(side) = shape.procedure.send_sides().next() else { return };
+    let mut request = s.library.request_null;
+    let Some(side) = shape.procedure.send_sides().next() else { return request };
     let arg = |at: Option<u8>| at.map_or(0, |at| args[usize::from(at)]);
     let library = s.library;
     let buffer = args[usize::from(side.buffer)];
@@ -119,11 +118,13 @@ unsafe fn send_half(shape: &Shape, args: &[usize; MOST], dest: usize, request: &
     if shape.procedure.sides.len() == 1 {
         lower!(library, MPI_Send(buffer, arg(side.count), datatype, rank, tag, comm));
     } else {
-        lower!(library, MPI_Isend(buffer, arg(side.count), datatype, rank, tag, comm, &raw mut *request));
+        lower!(library, MPI_Isend(buffer, arg(side.count), datatype, rank, tag, comm, &raw mut request));
     }
+    request
 }
 
-/// A nonblocking receive whose message was drained: its request is done at once.
+/// A nonblocking receive (perhaps with a send in it, which is waited for) whose message was drained: its request is done at
+/// once.
 ///
 /// # Safety
 /// `args` are those of the procedure; argument `at` is its request.
@@ -134,6 +135,9 @@ pub unsafe fn receive_posted(
     at: usize,
     message: Message,
 ) -> usize {
+    let dest = shape.point.dest;
+    // SAFETY: the caller's: the send half, sent first.
+    let sending = dest.map(|dest| unsafe { send_half(shape, args, dest) });
     let (buffer, count, datatype) = buffer_of(shape, args);
     let mut s = session();
     // SAFETY: the caller's.
@@ -144,6 +148,11 @@ pub unsafe fn receive_posted(
     let handle = s.objects.encode(Kind::Request, number);
     // SAFETY: the caller's.
     unsafe { write_handle(args[at], handle_bytes(s.values.upper, Kind::Request), handle) };
+    if let Some(dest) = dest {
+        s.sent(message.comm, args[dest]);
+    }
+    drop(s);
+    wait_for(sending);
     0
 }
 

@@ -212,6 +212,7 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
                 let mut s = session();
                 s.started(given, place);
                 s.first_comms();
+                s.fortran = crate::convert::Fortran::find(&s.values, library);
             }
             Err(reason) => {
                 eprintln!("phasecast host: {reason}");

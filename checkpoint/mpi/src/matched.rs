@@ -174,8 +174,10 @@ impl Session {
         let shape = &self.shapes[index];
         let needs = self.request_needs(shape, |i| args[i]);
         let (what, persistent, index) = (What::Recv, false, index as u16);
-        let (counts, counted) = (true, true);
-        self.requests.put(number, Request { what, persistent, stage, index, args, comm, counts, counted, needs });
+        let (counts, counted, turn) = (true, true, self.requests.turn());
+        let (made, started) = (turn, turn);
+        let request = Request { what, persistent, stage, index, args, made, started, comm, counts, counted, needs };
+        self.requests.put(number, request);
     }
 }
 

@@ -18,7 +18,7 @@ pub const PAGE: usize = 4096;
 /// The greatest tag that a program is told of: what libraries on target machines are known to allow, as some take their
 /// tags from the top. (Intel MPI 2021 has 524287 on some networks, MPICH 4.0 and 5.0 2^28 - 1 and 2^29 - 1, Open MPI
 /// 2^31 - 1.)
-const TAG_BOUND: i32 = (1 << 19) - 1;
+pub const TAG_BOUND: i32 = (1 << 19) - 1;
 
 /// Memory that was lent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use crate::objects::slot;
 use crate::requests::{Needs, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
-use crate::words::{handle_bytes, read_handle, read_status, write_handle};
+use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle};
 use crate::{drain, hand_out};
 use phasecast_abi::{Class, Kind, Passing, Procedure, Status, Timing};
 
@@ -61,7 +61,7 @@ impl Places {
 impl Session {
     /// A message to a rank of a communicator has been sent.
     #[inline(always)]
-    fn sent(&mut self, comm: usize, dest: usize) {
+    pub fn sent(&mut self, comm: usize, dest: usize) {
         if let Some(world) = self.world_rank(comm, dest as i32) {
             self.traffic.sent[world] += 1;
             self.event();
@@ -226,7 +226,7 @@ pub unsafe fn post(call: &mut Call) -> usize {
     if let Some(source) = places.source.filter(|_| !places.persistent) {
         args[source] = s.recorded_source(args[places.comm], args[source]);
     }
-    if places.what == What::Recv && !places.persistent && !s.drained.is_empty() {
+    if matches!(places.what, What::Recv | What::Exchange) && !places.persistent && !s.drained.is_empty() {
         let (source, tag) = (args[places.source.unwrap_or(3)], args[places.tag.unwrap_or(4)]);
         let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
         if !s.proc_null(source)
@@ -288,7 +288,9 @@ impl Session {
         let counts = places.source.is_some_and(|source| !self.proc_null(arg(source)));
         let needs = self.request_needs(shape, &arg);
         let dest = places.dest.map(&arg);
+        let turn = self.requests.turn();
         let request = self.requests.place(number);
+        (request.made, request.started) = (turn, turn);
         request.what = what;
         request.persistent = persistent;
         request.stage = if persistent { Stage::Inactive } else { Stage::Active };
@@ -326,6 +328,13 @@ impl Session {
         needs
     }
 
+    /// Keeps the memory of translated arguments as long as a request of this procedure is there, if the library reads it.
+    pub fn keep(&mut self, shape: &Shape, number: u32, scratch: Scratch) {
+        if shape.lasting {
+            self.kept.push((number, scratch));
+        }
+    }
+
     /// A request is complete and gone.
     #[inline(always)]
     pub fn finish_request(&mut self, number: u32) {
@@ -337,6 +346,9 @@ impl Session {
         };
         unused(datatype);
         unused(comm);
+        if !self.kept.is_empty() {
+            self.kept.retain(|(of, _)| *of != number);
+        }
         self.objects.release(Kind::Request, number);
     }
 }

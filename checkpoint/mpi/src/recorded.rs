@@ -1,6 +1,7 @@
 //! What a program took in the base run where MPI lets it take whatever comes first: receives and probes from any source,
 //! and the completion of one of several requests. Programs that go by what came (a master that serves whichever worker
 //! asks) do the same again only if they take the same again.
+use crate::memory::TAG_BOUND;
 use crate::requests::Stage;
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
@@ -70,20 +71,21 @@ impl Session {
     pub fn choose_recorded(&self, numbers: &mut [u32]) -> Option<u32> {
         let Some(Taken::Completion(source, tag)) = self.recorded.next() else { return None };
         let any_tag = self.values.upper.layout().any_tag;
-        let chosen = numbers.iter().position(|&number| {
-            let Some(request) = self.requests.get(number).filter(|request| request.stage != Stage::Inactive) else {
-                return false;
-            };
-            let places = self.shape(usize::from(request.index)).point;
-            let (Some(from), Some(wanted)) = (places.source, places.tag) else { return false };
-            let comm = self.comms.get(&request.comm);
-            let peer = comm.and_then(|comm| comm.peers.get(request.args[from] as i32 as usize).copied());
-            let wanted = request.args[wanted] as i32;
-            peer.is_some_and(|peer| i64::from(peer) == i64::from(source)) && (wanted == tag || wanted == any_tag)
-        })?;
+        // A tag above what programs are told of here comes from the bound that the base run was told of: it is another.
+        let fits = |wanted: i32| wanted == tag || wanted == any_tag || tag > TAG_BOUND;
+        let chosen = numbers.iter().position(|&number| self.receives_from(number, source).is_some_and(fits))?;
         let number = numbers[chosen];
         numbers.iter_mut().enumerate().filter(|(i, _)| *i != chosen).for_each(|(_, other)| *other = u32::MAX);
         Some(number)
+    }
+
+    /// The tag that a request receives with, if it is a receive under way from this rank of the world.
+    fn receives_from(&self, number: u32, source: u32) -> Option<i32> {
+        let request = self.requests.get(number).filter(|request| request.stage != Stage::Inactive)?;
+        let places = self.shape(usize::from(request.index)).point;
+        let (from, tag) = (places.source?, places.tag?);
+        let peer = *self.comms.get(&request.comm)?.peers.get(request.args[from] as i32 as usize)?;
+        (i64::from(peer) == i64::from(source)).then_some(request.args[tag] as i32)
     }
 
     /// Takes note of the chosen request if it is complete.

@@ -13,7 +13,7 @@ use crate::log::{Argument, Log, Record};
 use crate::memory::Lent;
 use crate::objects::{KINDS, Objects};
 use crate::recorded::Recorded;
-use crate::requests::{Requests, Stage, What};
+use crate::requests::{Request, Requests, Stage, What};
 use crate::session::{Session, Traffic, install, session};
 use crate::upper::Upper;
 use crate::windows::OneSided;
@@ -259,6 +259,8 @@ impl Session {
             .records
             .values()
             .rev()
+            // The types of this kind are predefined: there are no more for being asked for again, and none is freed.
+            .filter(|r| !r.procedure.starts_with("MPI_Type_create_f90_"))
             .filter_map(|r| r.made.map(|(_, kind, number)| (KINDS[usize::from(kind)], number)))
             .collect();
         for (kind, number) in made {
@@ -287,38 +289,56 @@ impl Session {
     }
 }
 
-/// Posts pending receives again and makes persistent requests again.
+/// Makes persistent requests again, in the order in which they were made (those of collectives are made together by all
+/// ranks); then posts and starts pending receives again, in the order in which that was done.
 ///
 /// # Safety
 /// The memory of the image is in place.
 unsafe fn requests() -> Result<(), String> {
-    let open: Vec<u32> = session()
-        .requests
-        .all()
-        .filter(|(_, r)| r.persistent || r.stage == Stage::Active)
-        .map(|(number, _)| number)
-        .collect();
     let mut s = session();
     let null = s.library.request_null;
-    let numbers: Vec<u32> = s.requests.all().map(|(number, _)| number).collect();
-    for number in numbers {
-        s.objects.set_lower(Kind::Request, number, null);
+    let mut all: Vec<(u32, Request)> = s.requests.all().map(|(number, request)| (number, request.clone())).collect();
+    for (number, _) in &all {
+        s.objects.set_lower(Kind::Request, *number, null);
     }
-    for number in open {
-        let Some(request) = s.requests.get(number).cloned() else { continue };
-        let shape = &s.shapes[usize::from(request.index)];
-        let library = s.library;
+    all.sort_by_key(|(_, request)| request.made);
+    for (number, request) in all.iter().filter(|(_, request)| request.persistent) {
+        // SAFETY: the caller's.
+        unsafe { s.request_again(*number, request)? };
+    }
+    all.sort_by_key(|(_, request)| request.started);
+    for (number, request) in all.iter().filter(|(_, request)| request.stage == Stage::Active) {
+        if !request.persistent {
+            // SAFETY: the caller's.
+            unsafe { s.request_again(*number, request)? };
+        } else if request.what == What::Recv {
+            let library = s.library;
+            let mut handle = s.objects.get(Kind::Request, *number).map_or(null, |object| object.lower);
+            lower!(library, MPI_Start(&raw mut handle));
+        }
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Makes a request again by the call that made it.
+    ///
+    /// # Safety
+    /// The memory of the image is in place.
+    unsafe fn request_again(&mut self, number: u32, request: &Request) -> Result<(), String> {
+        let shape = &self.shapes[usize::from(request.index)];
+        let library = self.library;
         // The arguments of a procedure for large counts are the same where counts are no arrays.
         let plain = shape.procedure.name.strip_suffix("_c").and_then(by_name_index);
         let function = library.function(usize::from(request.index)).or_else(|| library.function(plain?));
         let Some(function) = function else {
             return Err(format!("{} has no {}", library.name, shape.procedure.name));
         };
-        let mut scratch = Scratch::new();
+        let mut scratch = Scratch::of(shape);
         let mut below = [0; MOST];
         for (i, below) in below.iter_mut().enumerate().take(shape.lanes.len()) {
             // SAFETY: the program's arguments, in place.
-            *below = unsafe { s.down_arg(shape, &request.args, i, &mut scratch) };
+            *below = unsafe { self.down_arg(shape, &request.args, i, &mut scratch) };
         }
         let at = shape.procedure.param_index(Kind::Request).unwrap_or(6);
         // SAFETY: as above.
@@ -327,11 +347,9 @@ unsafe fn requests() -> Result<(), String> {
             return Err(format!("{} cannot be made again: {}", shape.procedure.name, error_name(library.abi, result)));
         }
         // SAFETY: the library has written the request.
-        let mut handle = unsafe { crate::words::read_handle(below[at], library.abi.layout().handle_bytes) };
-        if request.persistent && request.stage == Stage::Active && request.what == What::Recv {
-            lower!(library, MPI_Start(&raw mut handle));
-        }
-        s.objects.set_lower(Kind::Request, number, handle);
+        let handle = unsafe { crate::words::read_handle(below[at], library.abi.layout().handle_bytes) };
+        self.objects.set_lower(Kind::Request, number, handle);
+        self.keep(shape, number, scratch);
+        Ok(())
     }
-    Ok(())
 }

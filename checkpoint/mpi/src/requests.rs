@@ -76,6 +76,10 @@ pub struct Request {
     pub index: u16,
     /// Its arguments, in the program's form.
     pub args: [usize; MOST],
+    /// When it was made, among all requests.
+    pub made: u64,
+    /// When it was posted or last started, among all requests: messages that match several receives go by that.
+    pub started: u64,
     /// The program's handle of the communicator.
     pub comm: usize,
     /// A receive from somebody (not from `MPI_PROC_NULL`): an event when it completes.
@@ -104,6 +108,8 @@ pub struct Matched {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Requests {
     list: Vec<Request>,
+    /// How often requests were made or started.
+    turns: u64,
     /// How many are [`Stage::Done`].
     pub done: usize,
     /// Matched messages by number of their virtual object.
@@ -128,6 +134,13 @@ impl Requests {
         &mut self.list[at]
     }
 
+    /// The next turn: see [`Request::made`].
+    #[inline(always)]
+    pub fn turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
     /// A request.
     #[inline(always)]
     pub fn get(&self, number: u32) -> Option<&Request> {
@@ -147,6 +160,15 @@ impl Requests {
         let is = matches!(stage, Stage::Done(_));
         request.stage = stage;
         self.done = self.done + usize::from(is) - usize::from(was);
+    }
+
+    /// A persistent request has been started.
+    pub fn start(&mut self, number: u32) {
+        let turn = self.turn();
+        self.set_stage(number, Stage::Active);
+        if let Some(request) = self.get_mut(number) {
+            request.started = turn;
+        }
     }
 
     /// Removes a request; yields the objects that it needed.

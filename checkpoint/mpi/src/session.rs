@@ -8,6 +8,7 @@ use crate::requests::Requests;
 use crate::shape::{Shape, shapes};
 use crate::upper::Upper;
 use crate::values::Values;
+use crate::words::Scratch;
 use crate::{drain, memory};
 use phasecast_process::gate::Frame;
 use rustc_hash::FxHashMap;
@@ -43,6 +44,8 @@ pub struct Session {
     pub log: Log,
     /// Requests.
     pub requests: Requests,
+    /// What the library reads while requests are under way: their numbers, and the memory.
+    pub kept: Vec<(u32, Scratch)>,
     /// Communicators by the program's handle.
     pub comms: FxHashMap<usize, Box<Comm>>,
     recent_comm: (usize, *const Comm),
@@ -199,6 +202,7 @@ impl Session {
             values,
             log: Log::default(),
             requests: Requests::default(),
+            kept: Vec::new(),
             comms: FxHashMap::default(),
             recent_comm: (usize::MAX, std::ptr::null()),
             drained: drain::Drained::default(),

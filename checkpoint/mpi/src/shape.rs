@@ -76,6 +76,8 @@ pub struct Shape {
     pub direct_without_status: bool,
     /// The same, if it posts a send or receive: but for the request.
     pub posted: bool,
+    /// It makes a request, and reads an array of handles that the library may keep until that is complete.
+    pub lasting: bool,
     /// What the procedure changes of an object, if that lasts.
     pub change: Option<changes::Change>,
     /// Where it puts or gets, if it does.
@@ -125,6 +127,8 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             && procedure.returns == Return::ErrorCode;
         let direct_without_status = short && lanes.iter().all(word);
         let request = Lane::HandleAt(Kind::Request, Direction::Out);
+        let handles = |lane: &Lane| matches!(lane, Lane::Handles(_, Direction::In, _));
+        let lasting = lanes.contains(&request) && lanes.iter().any(handles);
         let posted = short && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);
         let direct = direct_without_status && up.is_empty();
         Shape {
@@ -134,6 +138,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             direct,
             direct_without_status,
             posted,
+            lasting,
             lanes,
             point,
             completion,

@@ -33,7 +33,7 @@ pub unsafe fn start(call: &mut Call) -> usize {
         if result != 0 {
             return s.up_error(result as u32 as usize);
         }
-        s.requests.set_stage(number, Stage::Active);
+        s.requests.start(number);
         if let Some(world) = dest.and_then(|dest| s.world_rank(comm, dest)) {
             s.traffic.sent[world] += 1;
             s.event();

@@ -1,4 +1,5 @@
 //! What stands in memory for the time of a call or in the program: scratch for translated arguments, handles, statuses.
+use crate::shape::Shape;
 use phasecast_abi::{Kind, Status};
 use std::mem::MaybeUninit;
 
@@ -17,6 +18,12 @@ impl Scratch {
     #[inline(always)]
     pub fn new() -> Scratch {
         Scratch { fixed: MaybeUninit::uninit(), used: 0, more: Vec::new() }
+    }
+
+    /// For the arguments of a procedure: memory that stays in its place when this is moved, where it is needed for as long
+    /// as a request is under way.
+    pub fn of(shape: &Shape) -> Scratch {
+        Scratch { used: if shape.lasting { FIXED } else { 0 }, ..Scratch::new() }
     }
 
     /// Address of `bytes` bytes, which are zero.

@@ -6,7 +6,6 @@ pub mod completions;
 pub mod dump;
 pub mod export;
 pub mod graph;
-pub mod host;
 pub mod import;
 pub mod inspect;
 pub mod man;
@@ -46,7 +45,6 @@ pub fn run(command: Command) -> Result<()> {
         Command::Verify(args) => verify::run(&args),
         Command::Preflight(args) => preflight::run(&args),
         Command::VerifyFile(args) => verify_file::run(&args),
-        Command::Host(args) => host::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Stability(args) => stability::run(&args),
         Command::Characterize(args) => characterize::run(&args),

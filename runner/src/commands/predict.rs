@@ -46,10 +46,12 @@ pub struct PredictArgs {
     /// Run the program, although the signature has images
     #[arg(long)]
     live: bool,
-    /// Stop when so much time was spent, as in 60s or 2m (images) [default: 2 s and 2 % of the base run]
+    /// Stop when so much time was spent, as in 60s or 2m (images, skeleton) [default: 2 s and 2 % of the base run; of a
+    /// skeleton, 2 s and 20 %]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<f64>,
-    /// Stop as soon as the interval's half-width is at most this share of the prediction [default with images: 0.02]
+    /// Stop as soon as the interval's half-width is at most this share of the prediction [default with images:
+    /// 0.02, with a skeleton: 0.01]
     #[arg(long, value_name = "0..1", value_parser = share)]
     precision: Option<f64>,
     /// Refuse the signature unless the SHA-256 of the file is this

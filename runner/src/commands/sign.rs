@@ -50,7 +50,7 @@ pub struct SignArgs {
     /// Base runs
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     runs: u8,
-    /// At most so many images [default: as many as the phases need, up to 12]
+    /// At most so many images [default: as many as the phases need, up to 18]
     #[arg(long, value_name = "N", conflicts_with = "live", value_parser = clap::value_parser!(u16).range(1..=1000))]
     images: Option<u16>,
     /// At most so many bytes of images before compression (as in 500M or 2G)

@@ -35,7 +35,7 @@ pub struct StabilityArgs {
     /// Perturbed runs, at most
     #[arg(long, value_name = "R", default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=256))]
     runs: u16,
-    /// How many places are delayed [default: half as many as there are runs, or as many as race]
+    /// How many places are delayed [default: half as many as there are runs]
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u16).range(1..=31), conflicts_with = "at")]
     factors: Option<u16>,
     /// A place to delay, as in 2:solver+0x1a2b (the call's return address, as `phasecast dump` has it); give it several

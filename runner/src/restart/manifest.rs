@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Version of this part.
-pub const FORMAT: u16 = 8;
+pub const FORMAT: u16 = 9;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ impl EdgeTimes {
 pub struct Verified {
     /// Predicted execution time in seconds.
     pub pet_s: f64,
-    /// True execution time in seconds (mean of the runs it was compared with).
+    /// True execution time in seconds (median of the runs it was compared with).
     pub aet_s: f64,
     /// |PET - AET| / AET.
     pub pete: f64,

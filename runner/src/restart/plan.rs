@@ -14,7 +14,8 @@ use phasecast_analyzer::{Analysis, Phase};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The most images for phases that repeat, and for one-offs, where the user does not say.
+/// The most images that phases that repeat are spread over (and as many again for phases that these do not show), and the
+/// most for one-offs, where the user does not say.
 const MOST: (usize, usize) = (6, 6);
 /// What a further image must gain in error, as a share of the run.
 const IMAGE_WORTH: f64 = 0.002;

@@ -33,7 +33,7 @@ pub struct Replayed {
     pub init_s: Vec<f64>,
     /// For each rank, how long MPI_Finalize took, in seconds.
     pub finalize_s: Vec<f64>,
-    /// From the launch to the start of the last host, in seconds, where clocks can tell.
+    /// From the launch to the start of the first host, in seconds, where clocks can tell.
     pub startup_s: Option<f64>,
     /// From the end of the last host's MPI_Finalize to the end of the launcher, the same.
     pub teardown_s: Option<f64>,

@@ -48,7 +48,8 @@ pub struct Draws {
 
 impl Draws {
     /// From points, the values fitted to them, and how many parameters that took. Residuals are centred, widened by what
-    /// the parameters have taken up (n / (n - k)), and `floor` is the least scatter (as a share) that a measurement has.
+    /// the parameters have taken up (the root of n / (n - k)), and `floor` is the least scatter (as a share) that a
+    /// measurement has.
     pub fn new(points: &[Point], fitted: &[f64], parameters: usize, floor: f64) -> Draws {
         let n = points.len();
         let widen = (n as f64 / (n.saturating_sub(parameters)).max(1) as f64).sqrt();

@@ -84,7 +84,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Table, ScaleError> {
 }
 
 impl Table {
-    /// The runs of the table but those with more processors than the least of `to`, which are true times: these beside.
+    /// The runs of the table but those with a number of processors that is in `to`, which are true times: these beside.
     ///
     /// # Errors
     /// As [`Runs::checked`].

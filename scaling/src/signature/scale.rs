@@ -61,7 +61,7 @@ pub struct PhaseSignature {
     pub phase: ScaledPhase,
     /// The form of its signature.
     pub form: Signature,
-    /// k, or k1 and k2.
+    /// k; k1 and k2; or k1, k2 and k3.
     pub parameters: Vec<f64>,
     /// Root of the mean square of the relative errors at the runs.
     pub fit_error: f64,

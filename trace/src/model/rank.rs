@@ -17,6 +17,9 @@ pub struct CommDef {
 pub const COMPUTING_CLOCK: &str = "computing";
 /// The environment variable by which `phasecast trace` asks the tracer for that clock; its value is [`COMPUTING_CLOCK`].
 pub const CLOCK_VARIABLE: &str = "PHASECAST_CLOCK";
+/// The environment variable by which the tracer knows the process that `phasecast trace` has become; its value is the
+/// process id.
+pub const PROCESS_VARIABLE: &str = "PHASECAST_PROCESS";
 
 /// How a clock reading becomes nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
