@@ -126,6 +126,12 @@ pub unsafe fn forward_with(
         // SAFETY: the caller's.
         return unsafe { crate::absent::call(index, shape, args) };
     }
+    if let Some((at, kind)) = shape.frees
+        // SAFETY: the caller's: a handle stands there.
+        && unsafe { s.one_less(kind, args[at]) }
+    {
+        return 0;
+    }
     for i in shape.down.iter().map(|&i| usize::from(i)) {
         // SAFETY: the caller's.
         below[i] = unsafe { s.down_arg(shape, args, i, &mut scratch) };

@@ -78,6 +78,8 @@ pub struct Shape {
     pub posted: bool,
     /// It makes a request, and reads an array of handles that the library may keep until that is complete.
     pub lasting: bool,
+    /// It frees one reference to an object, of a kind of which the program may have several: the argument and the kind.
+    pub frees: Option<(usize, Kind)>,
     /// What the procedure changes of an object, if that lasts.
     pub change: Option<changes::Change>,
     /// Where it puts or gets, if it does.
@@ -129,6 +131,10 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let request = Lane::HandleAt(Kind::Request, Direction::Out);
         let handles = |lane: &Lane| matches!(lane, Lane::Handles(_, Direction::In, _));
         let lasting = lanes.contains(&request) && lanes.iter().any(handles);
+        let freed = |(i, lane): (usize, &Lane)| match lane {
+            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler), Direction::InOut) => Some((i, *kind)),
+            _ => None,
+        };
         let posted = short && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);
         let direct = direct_without_status && up.is_empty();
         Shape {
@@ -139,6 +145,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             direct_without_status,
             posted,
             lasting,
+            frees: lanes.iter().enumerate().find_map(freed),
             lanes,
             point,
             completion,
