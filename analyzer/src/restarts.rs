@@ -176,16 +176,13 @@ fn trim(list: &mut [(usize, Sample)], edge: &Edge, pace: f64) {
 }
 
 /// The error of the sample replayed on the base runs: each is predicted from its own times of the measured pieces and
-/// the other's profile; the larger error, as a share.
+/// the other's profile; the larger error, as a share. A single run says of itself how far its measured pieces are off.
 fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
     let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
     for (phase, sample) in list {
         if let Some(own) = by_phase.get_mut(*phase) {
             own.push(*sample);
         }
-    }
-    if list.iter().any(|(_, sample)| sample.again.is_none()) {
-        return 0.0;
     }
     let again = |s: &Sample| s.again.unwrap_or(s.base);
     let error = |time: &dyn Fn(&Sample) -> f64, profile: &dyn Fn(&Sample) -> f64| {

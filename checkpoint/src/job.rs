@@ -113,6 +113,8 @@ pub struct ReplayReport {
     pub size: u32,
     /// The MPI library, in one line.
     pub mpi: String,
+    /// The boot id of its host, which tells whose clock the times are of.
+    pub boot_id: String,
     /// From the host's start to the end of `MPI_Init`, in seconds.
     pub init_s: f64,
     /// How it ended; none where the program went on to its own end.

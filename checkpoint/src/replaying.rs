@@ -107,6 +107,7 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, 
     gate::install(phasecast_mpi::dispatch)?;
     fence::install()?;
     let report = ReplayReport {
+        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
         rank,
         size: state.size,
         mpi: library.version(),

@@ -5,6 +5,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use phasecast_trace::Nanos;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -34,23 +35,23 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// The launcher given by the user, `{n}` standing for the number of ranks; else the `mpirun` that fits the MPI
+    /// The launcher given by the user, in words as a shell splits them, `{n}` standing for the number of ranks; else the `mpirun` that fits the MPI
     /// library which the program needs; else the first of `mpirun`, `mpiexec` and `srun` in PATH.
     ///
     /// # Errors
-    /// If the template is empty, or no launcher is found.
+    /// If the template is empty or no words, or no launcher is found.
     pub fn find(template: Option<&str>, ranks: u32, program: &Path) -> Result<Launcher> {
         if let Some(template) = template {
-            let words: Vec<OsString> =
-                template.split_whitespace().map(|word| word.replace("{n}", &ranks.to_string()).into()).collect();
+            let words = shlex::split(template).with_context(|| format!("--launcher {template:?} ends within quotes"))?;
             if words.is_empty() {
                 bail!("--launcher is empty. Give a command such as 'srun -n {{n}}'.");
             }
-            return Ok(Launcher { words });
+            let filled = |word: String| word.replace("{n}", &ranks.to_string()).into();
+            return Ok(Launcher { words: words.into_iter().map(filled).collect() });
         }
         let names: &[&str] = match family(program) {
-            Some(Family::OpenMpi) => &["mpirun.openmpi", "mpirun", "mpiexec"],
-            Some(Family::Mpich) => &["mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec"],
+            Some(Family::OpenMpi) => &["mpirun.openmpi", "mpirun", "mpiexec", "srun"],
+            Some(Family::Mpich) => &["mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec", "srun"],
             None => &["mpirun", "mpiexec", "srun"],
         };
         let found = names.iter().find_map(|name| in_path(OsStr::new(name)));
@@ -68,7 +69,7 @@ impl Launcher {
         let started_ns = monotonic_ns();
         let mut launcher = Command::new(&self.words[0]);
         let mut child = orphans::keep(launcher.args(&self.words[1..]).args(command))
-            .stdin(Stdio::null())
+            .stdin(input()?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -201,6 +202,16 @@ impl Drop for Launch {
     }
 }
 
+/// What the launcher gets as its input, which it hands to a rank: a file is read from its start by each run; a terminal or a
+/// pipe, which only one run could read, is not passed on.
+fn input() -> Result<Stdio> {
+    let file = std::fs::metadata("/dev/stdin").is_ok_and(|data| data.is_file());
+    match file {
+        true => Ok(File::open("/dev/stdin").context("cannot read the standard input again")?.into()),
+        false => Ok(Stdio::null()),
+    }
+}
+
 fn forward(mut pipe: impl Read + Send + 'static, quiet: Arc<AtomicBool>, said: Arc<Mutex<Vec<u8>>>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
@@ -235,7 +246,8 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// From now on SIGINT and SIGTERM set a flag, so that the program is ended before we are.
+/// From now on SIGINT, SIGTERM and SIGHUP set a flag, so that the program is ended before we are; those that were ignored
+/// (as `nohup` has it) stay so.
 pub fn catch_interrupts() {
     use nix::sys::signal::{SigHandler, signal};
     extern "C" fn note(_: i32) {
@@ -243,8 +255,22 @@ pub fn catch_interrupts() {
     }
     for number in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler only stores to an atomic, which is safe in a signal handler.
-        let _ = unsafe { signal(number, SigHandler::Handler(note)) };
+        if let Ok(SigHandler::SigIgn) = unsafe { signal(number, SigHandler::Handler(note)) } {
+            // SAFETY: it is ignored again.
+            let _ = unsafe { signal(number, SigHandler::SigIgn) };
+        }
     }
+}
+
+/// Between two stages of long work: nothing more is begun once the user has asked to stop.
+///
+/// # Errors
+/// If so.
+pub fn go_on() -> Result<()> {
+    if interrupted() {
+        bail!("interrupted");
+    }
+    Ok(())
 }
 
 /// The file that a command names: with a slash as it stands, else found in PATH.
@@ -269,7 +295,9 @@ fn family(program: &Path) -> Option<Family> {
     dynamic.iter().filter(|entry| entry.tag(endian) == object::elf::DT_NEEDED).find_map(|entry| {
         let name = entry.string(endian, strings).ok()?;
         match std::str::from_utf8(name).ok()? {
-            name if name.starts_with("libmpich") || name.starts_with("libmpi.so.12") => Some(Family::Mpich),
+            // Cray's are called libmpi_cray.so.12, libmpi_gnu_91.so.12.
+            name if name.starts_with("libmpich") => Some(Family::Mpich),
+            name if name.starts_with("libmpi") && name.contains(".so.12") => Some(Family::Mpich),
             name if name.starts_with("libmpi_abi") => None,
             name if name.starts_with("libmpi.so") || name.starts_with("libmpi_") => Some(Family::OpenMpi),
             _ => None,

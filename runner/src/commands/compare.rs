@@ -24,7 +24,8 @@ pub struct CompareArgs {
     json: bool,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+/// A time above 0 in seconds.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "it is not a number".to_string())?;
     if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("a time must be more than 0 seconds".into()) }
 }

@@ -65,7 +65,7 @@ pub struct PredictArgs {
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
     /// The true run time in seconds, if it is known: the error is printed too
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = super::compare::positive)]
     aet: Option<f64>,
     /// Write the prediction (JSON) to this file
     #[arg(short, long, value_name = "FILE")]

@@ -4,7 +4,7 @@ use crate::base::{self, BaseRun, scratch_folder};
 use crate::cli;
 use crate::commands::analyze;
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts};
+use crate::launch::{Launcher, catch_interrupts, go_on};
 use crate::output::{self, note, percent, seconds};
 use crate::restart::plan::{self, plan};
 use crate::restart::predict::Wish;
@@ -108,6 +108,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
         ));
     }
     bar.finish();
+    go_on()?;
     if analysis.order == Order::Collectives || analysis.verdict.pays && analysis.verdict.difference.is_some() {
         note(&analysis.verdict.reason);
     }
@@ -193,6 +194,7 @@ fn with_images(
     let packed = scratch.path().join("images.packed");
     phasecast_image::pack::pack_file(&saved.folder, &packed)?;
     let _ = std::fs::remove_dir_all(&saved.folder);
+    go_on()?;
     let mut verified = None;
     if !args.no_verify {
         note("verifying: predicting this machine");

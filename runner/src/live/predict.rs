@@ -65,7 +65,7 @@ pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result
     notes.extend(rule.note.take());
     notes.extend(observation.divergence_note());
     let estimate = estimate(analysis, &observation.times(), CONFIDENCE);
-    let startup_s = observation.startups(launch.started_ns()).into_iter().flatten().reduce(f64::max);
+    let startup_s = observation.startups(launch.started_ns()).into_iter().flatten().reduce(f64::min);
     let startup_s = startup_s.unwrap_or(manifest.startup_s);
     let wall_s = match outcome {
         Outcome::RanToEnd { wall_s } => {

@@ -55,6 +55,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     let mut notes = Vec::new();
     note(&format!("restarting with {launcher}"));
     let mut precise = false;
+    let mut brief: Vec<Restart> = Vec::new();
     let answer = loop {
         let left = budget - begun.elapsed().as_secs_f64();
         let windows = costs.schedule(&seen, left, !precise);
@@ -66,16 +67,22 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         seen.round |= windows.iter().any(|w| !w.one_off);
         match launch(&replayer, &windows, &mut seen, &mut notes, &profile) {
             // What was seen before holds, with the interval that it has.
-            Err(error) if !seen.replayed.restarts.is_empty() && !crate::launch::interrupted() => {
+            Err(error) if !(first || crate::launch::interrupted()) => {
                 notes.push(format!("no further restarts were made: {}", crate::exit::sentence(&error)));
+                if !brief.is_empty() {
+                    seen.replayed.restarts = brief;
+                }
                 break estimate(analysis, images, &seen);
             }
             other => other?,
         }
-        if first && costs.lengthen(seen.pace()) {
-            // What was measured so briefly is not mixed with what is measured now.
+        // What was measured so briefly is not mixed with what was measured now.
+        brief.clear();
+        if first && costs.lengthen(seen.pace()) && costs.too_short(&windows, seen.pace()) {
+            brief = std::mem::take(&mut seen.replayed.restarts);
+            // One-offs are as long as they are.
             let kept = |r: &Restart| images.windows.iter().any(|w| w.one_off && w.pieces().start == r.first);
-            seen.replayed.restarts.retain(kept);
+            seen.replayed.restarts = brief.iter().filter(|r| kept(r)).cloned().collect();
             seen.round = false;
             continue;
         }

@@ -1,7 +1,8 @@
 //! One launch of hosts that restarts images one after the other: the job for them, what they report, and the watch over
 //! their progress.
-use crate::launch::{Launch, Launcher, interrupted};
+use crate::launch::{Launch, Launcher, boot_id, interrupted};
 use crate::restart::manifest::Images;
+use crate::restart::plan;
 use crate::restart::windows::Window;
 use crate::signature::Signature;
 use anyhow::{Context, Result, bail};
@@ -15,9 +16,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A launch in which nothing happens for so long is ended, or for [`SLOWER`] times the base time of a step if that is more.
+/// A launch in which nothing happens for so long is ended, or for [`SLOWER`] times what a step is likely to take if that is
+/// more.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// So many times slower than the base a target may be before a step counts as hung.
+/// So many times slower than expected a target may be before a step counts as hung.
 const SLOWER: f64 = 20.0;
 /// So long a launcher may take to end all ranks after one has complained and ended.
 const COMPLAINT: Duration = Duration::from_secs(5);
@@ -94,12 +96,18 @@ impl<'a> Replayer<'a> {
         let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: std::path::absolute(&out)? };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
-        let limit = PATIENCE.max(Duration::from_secs_f64((SLOWER * base_s).clamp(0.0, 1e6)));
+        let limit = self.patience(base_s);
         let ended_ns = self.watch(&mut hosts, &out, &steps, limit, told)?;
         let said = hosts.launch.said();
         let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, "report", &said));
         let reports = reports.collect::<Result<Vec<_>>>()?;
         self.gather(windows, &steps, &reports, [launched_ns, ended_ns])
+    }
+
+    /// How long a step may take, with a window of this base time: its image is read first.
+    fn patience(&self, base_s: f64) -> Duration {
+        let reading_s = plan::restart_s(self.images.needs.rank_bytes, self.analysis.ranks);
+        PATIENCE.max(Duration::from_secs_f64((SLOWER * (base_s + reading_s)).clamp(0.0, 1e6)))
     }
 
     /// Whether a restart has succeeded on any rank.
@@ -216,8 +224,9 @@ impl<'a> Replayer<'a> {
             let times = times.into_iter().map(|mut t| t.split_off(window.warm)).collect();
             replayed.restarts.push(Restart { first: window.pieces().start, times });
         }
-        // The host's clock is that of the launcher only on this machine, and if it is the monotonic one.
-        let started = reports.iter().filter_map(|report| {
+        // A rank's clock is that of the launcher only on this machine, and if it is the monotonic one.
+        let here = boot_id();
+        let started = reports.iter().filter(|report| report.boot_id == here).filter_map(|report| {
             let first = report.steps.first()?;
             let before = ((first.restart_s + report.init_s) * 1e9) as u64;
             let ns = first.start_ns.checked_sub(launched)?.checked_sub(before)?;

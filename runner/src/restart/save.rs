@@ -106,7 +106,8 @@ impl Saving<'_> {
         let cuts = places.iter().enumerate().map(cut).collect::<Result<Vec<_>>>()?;
         let (program, args) = self.command.split_first().context("no program is given")?;
         let path = in_path(OsStr::new(program)).with_context(|| format!("there is no program {program}"))?;
-        let program = Program { path: fs::canonicalize(path)?, args: args.to_vec() };
+        // By the name that it is called by: Python finds its environment by that.
+        let program = Program { path: std::path::absolute(path)?, args: args.to_vec() };
         let cpu = Some(self.baseline.name().to_string());
         let job = Job::Checkpoint {
             program,
