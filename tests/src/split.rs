@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
@@ -250,10 +251,15 @@ impl<'a> Base<'a> {
     }
 }
 
-/// The files of a folder, with what is in them.
+/// What is in a folder: files with what is in them, links with where they lead.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(folder).expect("the folder is there").flatten().map(|entry| entry.path());
-    entries.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect()
+    let entries = fs::read_dir(folder).expect("the folder is there").flatten();
+    let content = |path: &Path| match fs::read_link(path) {
+        Ok(target) => target.into_os_string().into_vec(),
+        Err(_) if path.is_file() => fs::read(path).unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
+    entries.map(|entry| entry.path()).map(|path| (path.clone(), content(&path))).collect()
 }
 
 /// The names of files that differ, come or go.

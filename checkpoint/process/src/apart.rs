@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Where the copy of a file is or would be, which is kept apart; none if no program is replayed or for devices.
 pub fn copy_of(path: &Path) -> Option<PathBuf> {
-    Some(overlay::of(path)?.copy.path())
+    let mut buffers = overlay::of(path)?;
+    buffers.follow();
+    Some(buffers.copy.path())
 }
 
 /// Makes sure that there is a copy of the first `size` bytes of a file: `content`, or else what is found under its name,
@@ -49,6 +51,24 @@ pub(crate) fn gone(path: &Path) {
     }
 }
 
+/// Makes a link that was there at the cut, unless another rank has.
+pub(crate) fn link(path: &Path, text: &Path) -> io::Result<()> {
+    made(path, |copy| std::os::unix::fs::symlink(text, copy))
+}
+
+/// Makes a folder that was there at the cut, where there is none.
+pub(crate) fn folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() { Ok(()) } else { made(path, fs::create_dir) }
+}
+
+fn made(path: &Path, make: impl FnOnce(PathBuf) -> io::Result<()>) -> io::Result<()> {
+    let copy = overlay::of(path).map(|buffers| buffers.copy.path());
+    match copy.map_or(Ok(()), make) {
+        Err(error) if error.kind() != AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Where a file is read: its copy if there is one.
 pub fn find(path: &Path) -> PathBuf {
     copy_of(path).filter(|copy| copy.exists()).unwrap_or_else(|| path.to_owned())
@@ -62,8 +82,9 @@ pub fn find(path: &Path) -> PathBuf {
 /// If it cannot be copied.
 pub fn opened(path: &Path, flags: c_int, removed: bool) -> io::Result<Option<PathBuf>> {
     let Some(mut buffers) = overlay::of(path) else { return Ok(None) };
+    buffers.follow();
     match buffers.choose(flags) {
-        Opened::Given => Ok(None),
+        Opened::Given => Ok(buffers.followed.then(|| buffers.path.path())),
         Opened::Failed(result) if result == error(EEXIST) => Ok(None),
         Opened::Failed(result) if result != error(ENOENT) => Err(io::Error::from_raw_os_error(-result as i32)),
         _ => {
@@ -77,7 +98,7 @@ pub fn opened(path: &Path, flags: c_int, removed: bool) -> io::Result<Option<Pat
 
 /// Removes what stands for a path. False if there is nothing to remove.
 pub fn remove(path: &Path) -> bool {
-    overlay::of(path).is_some_and(|mut buffers| !failed(buffers.hide()))
+    overlay::of(path).is_some_and(|mut buffers| !failed(buffers.hide(false)))
 }
 
 #[cfg(test)]
@@ -110,6 +131,15 @@ mod tests {
         assert_eq!(opened(&original, libc::O_WRONLY, true).unwrap(), Some(first.clone()));
         fs::remove_file(&first).unwrap();
         assert_eq!(opened(&original, libc::O_RDONLY, false).unwrap(), Some(first));
+
+        let (newest, made) = (folder.path().join("newest"), folder.path().join("made"));
+        link(&newest, Path::new("original")).unwrap();
+        link(&newest, Path::new("missing")).unwrap();
+        assert_eq!(copy_of(&newest), copy_of(&original));
+        assert!(remove(&newest) && !remove(&newest) && copy_of(&newest) != copy_of(&original));
+        super::folder(&made).unwrap();
+        super::folder(folder.path()).unwrap();
+        assert!(copy_of(&made).unwrap().is_dir() && !remove(&made) && !copy_of(folder.path()).unwrap().exists());
 
         overlay::disable();
         assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);

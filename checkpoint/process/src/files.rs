@@ -1,6 +1,6 @@
 //! The program's files: what its descriptors stand for, how to get them back under their old numbers.
 use crate::descriptors::{OWN, RESERVED, program, set_program};
-use crate::written::{self, Written};
+use crate::written::{self, Content, Written};
 use crate::{Error, apart, overlay};
 use libc::{EBUSY, c_int};
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,8 @@ pub struct FileState {
 impl FileState {
     /// The files that a restart reads and the image does not hold: they must be there.
     pub fn needed(&self) -> Vec<&Path> {
-        let held = |path: &Path| self.written.iter().any(|file| file.path == path && file.content.is_some());
+        let held =
+            |path: &Path| self.written.iter().any(|file| file.path == path && matches!(file.content, Content::File(_)));
         let read = self.files.iter().filter(|file| file.reads()).filter_map(OpenFile::named);
         read.filter(|path| !held(path) && !path.starts_with(SELF)).collect()
     }
@@ -372,7 +373,7 @@ mod tests {
             open(8, libc::O_RDONLY, named("/proc/self/statm")),
         ];
         let written = |path: &str, content| Written { path: path.into(), content };
-        let written = vec![written("/scratch", Some(vec![1])), written("/large", None)];
+        let written = vec![written("/scratch", Content::File(vec![1])), written("/large", Content::Gone)];
         let state = FileState { files, written, ..FileState::default() };
         assert_eq!(state.needed(), [Path::new("/input"), Path::new("/large")]);
     }

@@ -3,14 +3,16 @@
 //! Part of the trap handler: raw system calls, no allocation.
 use crate::descriptors;
 use crate::overlay::{self, Buffers, Seen};
+use crate::own::Lock;
 use crate::sys::{error, failed, syscall};
+use crate::text::Text;
 use crate::trap::Call;
 use libc::{AT_FDCWD, EEXIST, ENOENT, c_int};
 
 /// What a call does with the file that it names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// Makes, removes, renames or cuts it off.
+    /// Makes, removes, renames, links or cuts it off.
     Change,
     /// Tells about it.
     Tell,
@@ -19,12 +21,16 @@ pub(crate) enum Does {
 }
 use Does::{Change, Set, Tell};
 
-/// Calls that name a file and give no descriptor, with the place of the path; where that is 1, 0 is a folder.
+/// Calls that name a file and give no descriptor, with the place of the path. Where one that tells or sets has it at 1, 0 is
+/// a folder.
 #[rustfmt::skip]
 pub(crate) const CALLS: &[(i64, usize, Does)] = &[
     (libc::SYS_unlink, 0, Change), (libc::SYS_unlinkat, 1, Change), (libc::SYS_rename, 0, Change),
     (libc::SYS_renameat, 1, Change), (libc::SYS_renameat2, 1, Change), (libc::SYS_truncate, 0, Change),
     (libc::SYS_mkdir, 0, Change), (libc::SYS_mkdirat, 1, Change), (libc::SYS_rmdir, 0, Change),
+    (libc::SYS_link, 0, Change), (libc::SYS_linkat, 1, Change), (libc::SYS_symlink, 1, Change),
+    (libc::SYS_symlinkat, 2, Change), (libc::SYS_mknod, 0, Change), (libc::SYS_mknodat, 1, Change),
+    (libc::SYS_readlink, 0, Tell), (libc::SYS_readlinkat, 1, Tell),
     (libc::SYS_stat, 0, Tell), (libc::SYS_lstat, 0, Tell), (libc::SYS_newfstatat, 1, Tell), (libc::SYS_statx, 1, Tell),
     (libc::SYS_access, 0, Tell), (libc::SYS_faccessat, 1, Tell), (libc::SYS_faccessat2, 1, Tell),
     (libc::SYS_chmod, 0, Set), (libc::SYS_fchmodat, 1, Set), (libc::SYS_fchmodat2, 1, Set), (libc::SYS_utime, 0, Set),
@@ -57,6 +63,11 @@ pub(crate) fn writes(flags: c_int) -> bool {
     flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
 }
 
+/// Whether an open with these flags wants that nothing is there.
+pub(crate) fn excludes(flags: c_int) -> bool {
+    flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL
+}
+
 /// Notes what a call that has succeeded lets the program write, for the images of this run.
 pub(crate) unsafe fn note(call: &Call, result: isize) {
     if failed(result) {
@@ -68,7 +79,11 @@ pub(crate) unsafe fn note(call: &Call, result: isize) {
         let (folder, path) = match call.number {
             libc::SYS_rename => (AT_FDCWD as usize, args[1]),
             libc::SYS_renameat | libc::SYS_renameat2 => (args[2], args[3]),
-            libc::SYS_truncate => (AT_FDCWD as usize, args[0]),
+            libc::SYS_truncate | libc::SYS_mkdir => (AT_FDCWD as usize, args[0]),
+            libc::SYS_link | libc::SYS_symlink => (AT_FDCWD as usize, args[1]),
+            libc::SYS_linkat => (args[2], args[3]),
+            libc::SYS_symlinkat => (args[1], args[2]),
+            libc::SYS_mkdirat => (args[0], args[1]),
             _ => match asked(call) {
                 Some((folder, path, flags, _)) if writes(flags) && flags & libc::O_TMPFILE != libc::O_TMPFILE => {
                     (folder, path)
@@ -93,30 +108,79 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
         match call.number {
             libc::SYS_open | libc::SYS_openat | libc::SYS_creat | libc::SYS_openat2 => {
                 let (folder, path, flags, mode) = asked(call)?;
-                if buffers.resolve(folder, path) { buffers.open(flags, mode) } else { None }
+                if !buffers.resolve(folder, path) {
+                    return None;
+                }
+                if flags & libc::O_NOFOLLOW == 0 && !excludes(flags) {
+                    buffers.follow();
+                }
+                if overlay::kind_itself(&buffers.copy) == Some(libc::S_IFIFO) {
+                    return Some(open_pipe(call, buffers, flags));
+                }
+                buffers.open(flags, mode)
             }
-            libc::SYS_unlink => buffers.resolve(here, args[0]).then(|| buffers.hide()),
-            libc::SYS_unlinkat if args[2] & libc::AT_REMOVEDIR as usize == 0 => {
-                buffers.resolve(args[0], args[1]).then(|| buffers.hide())
+            libc::SYS_unlink => buffers.resolve(here, args[0]).then(|| buffers.hide(false)),
+            libc::SYS_unlinkat => {
+                let folder = args[2] & libc::AT_REMOVEDIR as usize != 0;
+                buffers.resolve(args[0], args[1]).then(|| buffers.hide(folder))
             }
+            libc::SYS_rmdir => buffers.resolve(here, args[0]).then(|| buffers.hide(true)),
             libc::SYS_rename => rename(&mut buffers, [here, args[0], here, args[1]]),
             libc::SYS_renameat | libc::SYS_renameat2 => rename(&mut buffers, [args[0], args[1], args[2], args[3]]),
-            libc::SYS_truncate => buffers.resolve(here, args[0]).then(|| match buffers.open(libc::O_WRONLY, 0) {
-                Some(fd) if !failed(fd) => {
-                    let result = syscall!(libc::SYS_ftruncate, fd, args[1]);
-                    syscall!(libc::SYS_close, fd);
-                    descriptors::forget(fd as usize);
-                    result
+            libc::SYS_link => link(&mut buffers, [here, args[0], here, args[1], 0]),
+            libc::SYS_linkat => link(&mut buffers, [args[0], args[1], args[2], args[3], args[4]]),
+            libc::SYS_symlink => make(&mut buffers, here, args[1], |copy| syscall!(libc::SYS_symlink, args[0], copy)),
+            libc::SYS_symlinkat => {
+                make(&mut buffers, args[1], args[2], |copy| syscall!(libc::SYS_symlink, args[0], copy))
+            }
+            libc::SYS_mkdir => make(&mut buffers, here, args[0], |copy| syscall!(libc::SYS_mkdir, copy, args[1])),
+            libc::SYS_mkdirat => make(&mut buffers, args[0], args[1], |copy| syscall!(libc::SYS_mkdir, copy, args[2])),
+            libc::SYS_mknod => {
+                make(&mut buffers, here, args[0], |copy| syscall!(libc::SYS_mknod, copy, args[1], args[2]))
+            }
+            libc::SYS_mknodat => {
+                make(&mut buffers, args[0], args[1], |copy| syscall!(libc::SYS_mknod, copy, args[2], args[3]))
+            }
+            libc::SYS_truncate => buffers.resolve(here, args[0]).then(|| {
+                buffers.follow();
+                match buffers.open(libc::O_WRONLY, 0) {
+                    Some(fd) if !failed(fd) => {
+                        let result = syscall!(libc::SYS_ftruncate, fd, args[1]);
+                        syscall!(libc::SYS_close, fd);
+                        descriptors::forget(fd as usize);
+                        result
+                    }
+                    other => other.unwrap_or(0),
                 }
-                other => other.unwrap_or(0),
             }),
-            libc::SYS_mkdir => folder(&mut buffers, here, args[0], true),
-            libc::SYS_mkdirat => folder(&mut buffers, args[0], args[1], true),
-            libc::SYS_rmdir => folder(&mut buffers, here, args[0], false),
-            libc::SYS_unlinkat => folder(&mut buffers, args[0], args[1], false),
             _ => about(&mut buffers, call),
         }
     }
+}
+
+/// Opens a pipe with a name. That may wait for its other end: the tables are free meanwhile.
+#[inline(never)]
+unsafe fn open_pipe(call: &mut Call, buffers: Lock<'_, Buffers>, flags: c_int) -> isize {
+    let mut name = Text::new();
+    name.set(&[buffers.copy.get()]);
+    drop(buffers);
+    (call.number, call.args) =
+        (libc::SYS_openat, [AT_FDCWD as usize, name.address() as usize, flags as usize, 0, 0, 0]);
+    // SAFETY: a path that ends with a zero byte.
+    let result = unsafe { call.pass_open() };
+    descriptors::note(result);
+    result
+}
+
+/// Whether a call is about what a link leads to, and not about the link.
+fn follows(call: &Call) -> bool {
+    let flags = match call.number {
+        libc::SYS_lstat | libc::SYS_readlink | libc::SYS_readlinkat => libc::AT_SYMLINK_NOFOLLOW as usize,
+        libc::SYS_newfstatat | libc::SYS_faccessat2 | libc::SYS_fchmodat2 | libc::SYS_utimensat => call.args[3],
+        libc::SYS_statx => call.args[2],
+        _ => 0,
+    };
+    flags & libc::AT_SYMLINK_NOFOLLOW as usize == 0
 }
 
 /// What is told or set about a file is told or set about its copy; the original is not changed.
@@ -129,41 +193,81 @@ unsafe fn about(buffers: &mut Buffers, call: &mut Call) -> Option<isize> {
         if path == 0 || *(path as *const u8) == 0 || !buffers.resolve(folder, path) {
             return None;
         }
-        match buffers.seen() {
-            Seen::Copy => {
-                call.args[0] = AT_FDCWD as usize;
-                call.args[at] = buffers.copy.address() as usize;
-                Some(call.pass())
-            }
-            Seen::Nothing => Some(error(ENOENT)),
-            Seen::Original if does == Set => {
-                Some(if overlay::kind(&buffers.path).is_some() { 0 } else { error(ENOENT) })
-            }
-            Seen::Original => None,
+        if follows(call) {
+            buffers.follow();
         }
+        let place = match buffers.seen() {
+            Seen::Copy => &buffers.copy,
+            Seen::Nothing => return Some(error(ENOENT)),
+            Seen::Original if does == Set => {
+                return Some(if overlay::kind(&buffers.path).is_some() { 0 } else { error(ENOENT) });
+            }
+            Seen::Original if buffers.followed => &buffers.path,
+            Seen::Original => return None,
+        };
+        call.args[0] = AT_FDCWD as usize;
+        call.args[at] = place.address() as usize;
+        Some(call.pass())
     }
 }
 
-/// Folders are neither made nor removed: files in them have their copies elsewhere.
-unsafe fn folder(buffers: &mut Buffers, dirfd: usize, path: usize, make: bool) -> Option<isize> {
+/// Makes something under the name of the path's copy.
+unsafe fn make(
+    buffers: &mut Buffers,
+    dirfd: usize,
+    path: usize,
+    make: impl FnOnce(*const u8) -> isize,
+) -> Option<isize> {
     // SAFETY: the caller's.
     let ours = unsafe { buffers.resolve(dirfd, path) };
-    ours.then(|| if make && overlay::kind(&buffers.path).is_some() { error(EEXIST) } else { 0 })
+    ours.then(|| if buffers.shown().is_some() { error(EEXIST) } else { make(buffers.copy.address()) })
 }
 
+/// A second name for a file: for its copy, since the target's name is one. A file without a name lies in the scratch folder.
+unsafe fn link(buffers: &mut Buffers, [from_dir, from, to_dir, to, flags]: [usize; 5]) -> Option<isize> {
+    // SAFETY: the caller's; paths end with a zero byte.
+    unsafe {
+        let named = buffers.resolve(from_dir, from);
+        if named {
+            if flags & libc::AT_SYMLINK_FOLLOW as usize != 0 {
+                buffers.follow();
+            }
+            if buffers.shown() == Some(libc::S_IFDIR) {
+                return Some(error(libc::EPERM));
+            }
+            let secured = buffers.secure();
+            if failed(secured) {
+                return Some(secured);
+            }
+            let Buffers { copy, other, .. } = &mut *buffers;
+            other.set(&[copy.get()]);
+        }
+        if !buffers.resolve(to_dir, to) {
+            return named.then_some(error(libc::EXDEV));
+        }
+        if buffers.shown().is_some() {
+            return Some(error(EEXIST));
+        }
+        let (other, copy) = (buffers.other.address(), buffers.copy.address());
+        let (dir, name, flags) = if named { (AT_FDCWD as usize, other as usize, 0) } else { (from_dir, from, flags) };
+        Some(syscall!(libc::SYS_linkat, dir, name, AT_FDCWD, copy, flags))
+    }
+}
+
+/// Folders keep their names: files in them have their copies elsewhere.
 unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]) -> Option<isize> {
     // SAFETY: the caller's; paths end with a zero byte.
     unsafe {
         if !buffers.resolve(from_dir, from) {
             return None;
         }
+        if buffers.shown() == Some(libc::S_IFDIR) {
+            return Some(0);
+        }
         // A copy of the source is needed, since the target is one.
-        match buffers.open(libc::O_WRONLY, 0) {
-            Some(fd) if !failed(fd) => {
-                syscall!(libc::SYS_close, fd);
-                descriptors::forget(fd as usize);
-            }
-            other => return Some(other.unwrap_or(0)),
+        let secured = buffers.secure();
+        if failed(secured) {
+            return Some(secured);
         }
         let Buffers { copy, other, .. } = &mut *buffers;
         other.set(&[copy.get()]);

@@ -1,14 +1,14 @@
 //! Keeps what a replayed program writes apart from the originals: files that it opens for writing are copied to a scratch
-//! folder first and opened there, files it removes or renames are only marked. All ranks share the folder, as they do the
-//! originals; files on a disk of one machine are that machine's there, too. The trap handler does this: buffers of its own,
-//! raw system calls.
+//! folder first and opened there, files it removes or renames are only marked, and links and folders that it makes are made
+//! there. All ranks share the folder, as they do the originals; files on a disk of one machine are that machine's there, too.
+//! The trap handler does this: buffers of its own, raw system calls.
 use crate::descriptors;
-use crate::named::writes;
+use crate::named::{excludes, writes};
 use crate::own::{Guarded, Lock};
 use crate::sys::{self, error, failed, syscall};
 use crate::text::{MOST, Text, name};
 use crate::written::Paths;
-use libc::{AT_FDCWD, EEXIST, ENAMETOOLONG, ENOENT, c_int};
+use libc::{AT_FDCWD, EEXIST, EISDIR, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV, c_int};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ pub(crate) struct Buffers {
     pub(crate) copy: Text,
     pub(crate) gone: Text,
     pub(crate) other: Text,
+    /// Whether `path` is where a link leads that the program has made, and not what it has named.
+    pub(crate) followed: bool,
     /// What the program has written in this run: before a restart only.
     pub(crate) written: Paths,
 }
@@ -56,6 +58,7 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     copy: Text::new(),
     gone: Text::new(),
     other: Text::new(),
+    followed: false,
     written: Paths::new(),
 });
 
@@ -68,7 +71,8 @@ pub(crate) fn disable() {
     scratch.extend_from_slice(BUFFERS.lock().scratch.get());
     for entry in std::fs::read_dir(OsStr::from_bytes(&scratch)).into_iter().flatten().flatten() {
         // What cannot be removed is found again by the next program, as it would be without this folder.
-        let _ = std::fs::remove_file(entry.path());
+        let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let _ = if folder { std::fs::remove_dir_all(entry.path()) } else { std::fs::remove_file(entry.path()) };
     }
 }
 
@@ -148,32 +152,59 @@ impl Buffers {
                 return false;
             }
         }
-        if !self.path.walk(given) {
-            return false;
-        }
-        let special: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
-        let path = self.path.get();
-        !special.iter().any(|s| path.starts_with(s))
+        self.path.walk(given) && !is_special(self.path.get())
     }
 
     /// Makes `path` the absolute form of a path of the program, `copy` and `gone` what stands for it. False if it is not
     /// one to be kept apart: those that [`Buffers::locate`] refuses, the scratch folder itself.
     pub(crate) unsafe fn resolve(&mut self, dirfd: usize, path: usize) -> bool {
+        self.followed = false;
         // SAFETY: the caller's.
-        if !unsafe { self.locate(dirfd, path) } || self.path.get().starts_with(self.scratch.get()) {
-            return false;
-        }
+        let located = unsafe { self.locate(dirfd, path) };
+        located && !self.path.get().starts_with(self.scratch.get()) && self.find()
+    }
+
+    /// Makes `copy` and `gone` what stands for `path`.
+    fn find(&mut self) -> bool {
         let path = self.path.get();
         let machine = if on_a_disk_of_its_own(path, &mut self.folder) { MACHINE.load(Relaxed) } else { 0 };
         let name = name(path, machine);
         self.copy.set(&[self.scratch.get(), b"/", &name]) && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
     }
 
-    /// Notes a file that the program may have written, if it is there under the name that its path has without links; not
-    /// in a program that is replayed, of which no images are made.
+    /// Goes on to where the path leads, if it is a link that the program has made. Where that is not to be kept apart it stays:
+    /// the link itself leads there.
+    pub(crate) fn follow(&mut self) {
+        // As many as the kernel follows.
+        for _ in 0..40 {
+            let Self { path, folder, copy, .. } = &mut *self;
+            // SAFETY: a path that ends with a zero byte, and a buffer that is as long as said.
+            let len =
+                unsafe { syscall!(libc::SYS_readlinkat, AT_FDCWD, copy.address(), folder.bytes.as_mut_ptr(), MOST) };
+            if len <= 0 {
+                return;
+            }
+            folder.len = len as usize;
+            if folder.get().starts_with(b"/") {
+                path.len = 0;
+            } else {
+                path.walk(b"..");
+            }
+            if !path.walk(folder.get()) || is_special(path.get()) || !self.find() {
+                return;
+            }
+            self.followed = true;
+        }
+    }
+
+    /// Notes a file, link or folder that the program may have made or written, if it is there under the name that its path has
+    /// without links; not in a program that is replayed, of which no images are made.
     pub(crate) unsafe fn note(&mut self, dirfd: usize, path: usize) {
         // SAFETY: the caller's.
-        if !on() && unsafe { self.locate(dirfd, path) } && kind(&self.path) == Some(libc::S_IFREG) {
+        if on() || !unsafe { self.locate(dirfd, path) } {
+            return;
+        }
+        if let Some(libc::S_IFREG | libc::S_IFLNK | libc::S_IFDIR) = kind_itself(&self.path) {
             let Self { path, written, .. } = self;
             written.add(path.get());
         }
@@ -181,11 +212,42 @@ impl Buffers {
 
     /// What is to be seen of the path: the copy, the original, or nothing.
     pub(crate) fn seen(&self) -> Seen {
+        let exists = |path| kind_itself(path).is_some();
         match (exists(&self.copy), exists(&self.gone)) {
             (true, _) => Seen::Copy,
             (false, true) => Seen::Nothing,
             (false, false) => Seen::Original,
         }
+    }
+
+    /// The type of what is to be seen of the path, which may be a link; none if nothing is.
+    pub(crate) fn shown(&self) -> Option<libc::mode_t> {
+        match self.seen() {
+            Seen::Copy => kind_itself(&self.copy),
+            Seen::Original => kind_itself(&self.path),
+            Seen::Nothing => None,
+        }
+    }
+
+    /// Makes sure that what is to be seen of the path is a copy. An error if there is nothing, or what cannot be copied.
+    pub(crate) fn secure(&mut self) -> isize {
+        match self.seen() {
+            Seen::Copy => return 0,
+            Seen::Nothing => return error(ENOENT),
+            Seen::Original => {}
+        }
+        let Self { path, copy, other, .. } = self;
+        let made = match kind_itself(path) {
+            Some(libc::S_IFREG) => duplicate(path, copy, other),
+            Some(libc::S_IFLNK) => duplicate_link(path, copy, other),
+            // SAFETY: a path that ends with a zero byte.
+            Some(libc::S_IFIFO) => unsafe {
+                syscall!(libc::SYS_mknodat, AT_FDCWD, copy.address(), libc::S_IFIFO | 0o600, 0)
+            },
+            Some(_) => error(EXDEV),
+            None => error(ENOENT),
+        };
+        if made == error(EEXIST) { 0 } else { made }
     }
 
     /// What an open of the path leads to. The copy is made if it is needed.
@@ -204,9 +266,7 @@ impl Buffers {
                 remove(&self.gone);
                 Opened::Copy(flags)
             }
-            Some(libc::S_IFREG) if flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL => {
-                Opened::Failed(error(EEXIST))
-            }
+            Some(libc::S_IFREG) if excludes(flags) => Opened::Failed(error(EEXIST)),
             Some(libc::S_IFREG) => {
                 if flags & libc::O_TRUNC == 0 {
                     let result = duplicate(&self.path, &self.copy, &mut self.other);
@@ -231,10 +291,17 @@ impl Buffers {
         if flags & libc::O_TMPFILE == libc::O_TMPFILE {
             return open(&self.scratch, flags);
         }
-        if flags & (libc::O_DIRECTORY | libc::O_PATH) != 0 {
-            return None;
-        }
-        match self.choose(flags) {
+        let chosen = if flags & (libc::O_DIRECTORY | libc::O_PATH) == 0 {
+            self.choose(flags)
+        } else {
+            match self.seen() {
+                Seen::Copy => Opened::Copy(flags),
+                Seen::Original => Opened::Given,
+                Seen::Nothing => Opened::Failed(error(ENOENT)),
+            }
+        };
+        match chosen {
+            Opened::Given if self.followed => open(&self.path, flags),
             Opened::Given => None,
             Opened::Copy(flags) => open(&self.copy, flags),
             Opened::Failed(error) => Some(error),
@@ -246,14 +313,20 @@ impl Buffers {
         create(&self.gone);
     }
 
-    /// Removes what the path stands for.
-    pub(crate) fn hide(&mut self) -> isize {
-        let had = match self.seen() {
-            Seen::Copy => true,
-            Seen::Original => kind(&self.path).is_some(),
-            Seen::Nothing => false,
+    /// Removes what the path stands for, a folder or anything else. A folder that is not there may be one that the program had
+    /// made before the cut.
+    pub(crate) fn hide(&mut self, folder: bool) -> isize {
+        let had = match (self.shown(), folder) {
+            (Some(libc::S_IFDIR), false) => return error(EISDIR),
+            (Some(kind), true) if kind != libc::S_IFDIR => return error(ENOTDIR),
+            (None, true) => self.seen() == Seen::Original,
+            (shown, _) => shown.is_some(),
         };
-        remove(&self.copy);
+        // SAFETY: a path that ends with a zero byte, in the scratch folder.
+        unsafe {
+            let flags = if folder { libc::AT_REMOVEDIR } else { 0 };
+            syscall!(libc::SYS_unlinkat, AT_FDCWD, self.copy.address(), flags);
+        }
         self.mark();
         if had { 0 } else { error(ENOENT) }
     }
@@ -287,9 +360,10 @@ fn on_a_disk_of_its_own(path: &[u8], folder: &mut Text) -> bool {
     true
 }
 
-fn exists(path: &Text) -> bool {
-    // SAFETY: a path that ends with a zero byte.
-    !failed(unsafe { syscall!(libc::SYS_faccessat, AT_FDCWD, path.address(), libc::F_OK) })
+/// Whether a path is of a device, /proc or /sys.
+fn is_special(path: &[u8]) -> bool {
+    let special: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
+    special.iter().any(|s| path.starts_with(s))
 }
 
 pub(crate) fn remove(path: &Text) {
@@ -307,11 +381,33 @@ fn create(path: &Text) {
 
 /// The type of the file behind a path.
 pub(crate) fn kind(path: &Text) -> Option<libc::mode_t> {
+    kind_by(path, 0)
+}
+
+/// The type of what has this path, which may be a link.
+pub(crate) fn kind_itself(path: &Text) -> Option<libc::mode_t> {
+    kind_by(path, libc::AT_SYMLINK_NOFOLLOW)
+}
+
+fn kind_by(path: &Text, flags: c_int) -> Option<libc::mode_t> {
     // SAFETY: a path that ends with a zero byte, and a structure to fill.
     unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
-        let result = syscall!(libc::SYS_newfstatat, AT_FDCWD, path.address(), &raw mut stat, 0);
+        let result = syscall!(libc::SYS_newfstatat, AT_FDCWD, path.address(), &raw mut stat, flags);
         (!failed(result)).then_some(stat.st_mode & libc::S_IFMT)
+    }
+}
+
+/// Makes the same link under another name.
+fn duplicate_link(from: &Text, to: &Text, text: &mut Text) -> isize {
+    // SAFETY: paths that end with a zero byte, and a buffer that is longer than said.
+    unsafe {
+        let len = syscall!(libc::SYS_readlinkat, AT_FDCWD, from.address(), text.bytes.as_mut_ptr(), MOST);
+        if failed(len) {
+            return len;
+        }
+        text.bytes[len as usize] = 0;
+        syscall!(libc::SYS_symlinkat, text.address(), AT_FDCWD, to.address())
     }
 }
 

@@ -113,7 +113,10 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_exit_group => exit(args[0] as c_int),
             libc::SYS_execve | libc::SYS_execveat => trapped_exec(call),
             libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
-            libc::SYS_readlink | libc::SYS_readlinkat => descriptors::trapped_readlink(call),
+            libc::SYS_readlink | libc::SYS_readlinkat => {
+                let apart = if own::who() == Who::Program { named::trapped(call) } else { None };
+                apart.unwrap_or_else(|| descriptors::trapped_readlink(call))
+            }
             _ if own::who() != Who::Program => call.pass_open(),
             _ => named::trapped(call).unwrap_or_else(|| {
                 let result = descriptors::trapped(call);

@@ -68,13 +68,26 @@ impl Paths {
 pub struct Written {
     /// Its absolute path.
     pub path: PathBuf,
-    /// What is in it; none if it is gone.
-    #[serde(with = "serde_bytes")]
-    pub content: Option<Vec<u8>>,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What has a path at a cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Content {
+    /// Nothing any more.
+    Gone,
+    /// A file, with what is in it.
+    File(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// A symbolic link, with where it leads, as the program gave it.
+    Link(PathBuf),
+    /// A folder.
+    Folder,
 }
 
 /// What this run has written, for an image: the files of `read`, which the program has open for reading, each up to
-/// [`LARGEST_READ`] bytes; then those that are only noted, the newest first, up to [`MOST_OTHERS`]; and what is gone.
+/// [`LARGEST_READ`] bytes; then those that are only noted, the newest first, up to [`MOST_OTHERS`]; links and folders that it
+/// has made; and what is gone.
 pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     let is_file = |path: &Path| fs::metadata(path).ok().filter(|facts| facts.is_file() && is_new(facts));
@@ -85,8 +98,16 @@ pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
             all.extend(content(&path));
         }
     }
-    let mut noted = overlay::written();
+    let mut noted = Vec::new();
+    for path in overlay::written() {
+        // What is written by a link's name is where it leads.
+        let (made, path) = made(path);
+        all.extend(made);
+        noted.extend(path);
+    }
     noted.retain(|path| all.iter().all(|file| file.path != *path));
+    noted.sort_unstable();
+    noted.dedup();
     let (there, gone): (Vec<_>, Vec<_>) = noted.into_iter().partition(|path| path.symlink_metadata().is_ok());
     let mut there: Vec<(PathBuf, Metadata)> =
         there.into_iter().filter_map(|path| is_file(&path).map(|facts| (path, facts))).collect();
@@ -98,13 +119,29 @@ pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
             all.extend(content(&path));
         }
     }
-    all.extend(gone.into_iter().map(|path| Written { path, content: None }));
+    all.extend(gone.into_iter().map(|path| Written { path, content: Content::Gone }));
     all
+}
+
+/// What has a path that was noted, if it is a link or folder of this run, and the path of the file that may have been written,
+/// if any.
+fn made(path: PathBuf) -> (Option<Written>, Option<PathBuf>) {
+    let Some(facts) = path.symlink_metadata().ok().filter(is_new) else { return (None, Some(path)) };
+    if facts.is_dir() {
+        return (Some(Written { path, content: Content::Folder }), None);
+    }
+    match fs::read_link(&path) {
+        Ok(text) => {
+            let target = path.parent().map(|folder| folder.join(&text));
+            (Some(Written { path, content: Content::Link(text) }), target)
+        }
+        Err(_) => (None, Some(path)),
+    }
 }
 
 /// What cannot be read is taken as a restart finds it.
 fn content(path: &Path) -> Option<Written> {
-    Some(Written { path: path.to_owned(), content: Some(fs::read(path).ok()?) })
+    Some(Written { path: path.to_owned(), content: Content::File(fs::read(path).ok()?) })
 }
 
 /// Whether a file was changed in this run. File systems' clocks may be a little behind.
@@ -113,19 +150,22 @@ fn is_new(file: &Metadata) -> bool {
     file.modified().is_ok_and(|changed| changed + Duration::from_secs(1) >= began)
 }
 
-/// Makes the copies of what a run had written, and marks what it had removed.
+/// Makes the copies of what a run had made and written, and marks what it had removed.
 ///
 /// # Errors
 /// If a copy cannot be made: with the file's path.
 pub(crate) fn restore(all: &[Written]) -> Result<(), (PathBuf, io::Error)> {
     for file in all {
-        match &file.content {
-            Some(content) => {
-                let made = apart::copy(&file.path, content.len() as u64, Some(content));
-                made.map_err(|cause| (file.path.clone(), cause))?;
+        let made = match &file.content {
+            Content::File(content) => apart::copy(&file.path, content.len() as u64, Some(content)).map(|_| ()),
+            Content::Link(text) => apart::link(&file.path, text),
+            Content::Folder => apart::folder(&file.path),
+            Content::Gone => {
+                apart::gone(&file.path);
+                Ok(())
             }
-            None => apart::gone(&file.path),
-        }
+        };
+        made.map_err(|cause| (file.path.clone(), cause))?;
     }
     Ok(())
 }
@@ -147,6 +187,21 @@ mod tests {
                 }
             }
             prop_assert_eq!(list.list(), expected);
+        }
+    }
+
+    #[test]
+    fn links_and_folders_of_the_run_are_told_from_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("there", at("link")).unwrap();
+        let link = Written { path: at("link"), content: Content::Link("there".into()) };
+        assert_eq!(made(at("link")), (Some(link), Some(at("there"))));
+        let own = Written { path: folder.path().into(), content: Content::Folder };
+        assert_eq!(made(folder.path().into()), (Some(own), None));
+        fs::write(at("there"), b"1").unwrap();
+        for file in ["there", "gone"] {
+            assert_eq!(made(at(file)), (None, Some(at(file))));
         }
     }
 
