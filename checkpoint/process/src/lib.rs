@@ -19,6 +19,7 @@ mod named;
 mod overlay;
 mod own;
 mod parking;
+mod processors;
 mod rebirth;
 pub mod signals;
 pub mod space;
@@ -47,6 +48,7 @@ pub fn prepare() -> Result<(), Error> {
     support::check()?;
     own::prepare()?;
     space::prepare();
+    processors::prepare();
     stub::prepare()?;
     files::prepare();
     threads::register_main()?;

@@ -1,5 +1,6 @@
 //! Stopping the upper half's threads at a cut, letting them go on, ending them. A stopped thread stands in the handler of a
 //! signal; the frame that the kernel put on its stack holds all its registers.
+use crate::processors::{self, Places};
 use crate::space::{self, in_range};
 use crate::sys::{self, failed, syscall};
 use crate::{Error, gate, signals, stub, xstate};
@@ -35,6 +36,8 @@ pub struct ThreadState {
     pub tid_address: usize,
     /// Its list of robust locks: address and size of the head.
     pub robust: (usize, usize),
+    /// Where it is pinned to.
+    pub places: Places,
 }
 
 /// What an image must hold of the main thread beyond its frame and signals.
@@ -44,6 +47,8 @@ pub struct MainState {
     pub tid_address: usize,
     /// Its list of robust locks: address and size of the head.
     pub robust: (usize, usize),
+    /// Where it is pinned to.
+    pub places: Places,
 }
 
 struct Slot {
@@ -116,10 +121,10 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
     repeat(registers);
     slot.frame.store(context as usize, Relaxed);
     slot.fs.store(fs, Relaxed);
-    let main = main_state();
-    slot.tid_address.store(main.tid_address, Relaxed);
-    slot.robust[0].store(main.robust.0, Relaxed);
-    slot.robust[1].store(main.robust.1, Relaxed);
+    let (tid_address, robust) = known();
+    slot.tid_address.store(tid_address, Relaxed);
+    slot.robust[0].store(robust.0, Relaxed);
+    slot.robust[1].store(robust.1, Relaxed);
     slot.state.store(PARKED, Release);
     sys::wake(&slot.state);
     while ROUND.load(Acquire) == round {
@@ -194,8 +199,14 @@ pub(crate) fn probe() {
     send(sys::gettid(), PROBE);
 }
 
-/// What the kernel knows of the calling thread. Usable from a handler.
+/// What the kernel knows of the calling thread, the main one.
 pub fn main_state() -> MainState {
+    let (tid_address, robust) = known();
+    MainState { tid_address, robust, places: processors::places(sys::gettid()) }
+}
+
+/// Where the C library keeps the calling thread's number, and its list of robust locks. Usable from a handler.
+fn known() -> (usize, (usize, usize)) {
     let (mut tid_address, mut head, mut len) = (0usize, 0usize, 0usize);
     // SAFETY: fills local words.
     unsafe {
@@ -204,7 +215,7 @@ pub fn main_state() -> MainState {
         }
         syscall!(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len);
     }
-    MainState { tid_address, robust: (head, len) }
+    (tid_address, (head, len))
 }
 
 /// For kernels that do not tell: the C library keeps the number near the thread pointer.
@@ -280,13 +291,14 @@ fn stop_all() -> Result<Vec<ThreadState>, Error> {
         }
         quiet = !news;
     }
-    let state = |slot: &Slot| ThreadState {
+    let state = |(slot, tid): (&Slot, &u32)| ThreadState {
         frame: slot.frame.load(Relaxed),
         fs: slot.fs.load(Relaxed),
         tid_address: slot.tid_address.load(Relaxed),
         robust: (slot.robust[0].load(Relaxed), slot.robust[1].load(Relaxed)),
+        places: processors::places(*tid),
     };
-    Ok(SLOTS.iter().take(stopped.len()).map(state).collect())
+    Ok(SLOTS.iter().zip(&stopped).map(state).collect())
 }
 
 /// Stops a thread. False if it has ended.
@@ -329,7 +341,7 @@ pub fn go() {
     next_round(0);
 }
 
-/// Stops the upper half's threads and ends them; what they were doing is lost.
+/// Stops the upper half's threads and ends them; what they were doing is lost. The main thread is no longer pinned.
 ///
 /// # Errors
 /// If one cannot be stopped.
@@ -337,6 +349,7 @@ pub fn end() -> Result<(), Error> {
     let me = sys::gettid();
     stop()?;
     next_round(1);
+    processors::free();
     let deadline = Instant::now() + PATIENCE;
     loop {
         let list = fs::read_dir("/proc/self/task").map_err(Error::Thread)?;

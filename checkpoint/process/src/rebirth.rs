@@ -1,6 +1,7 @@
 //! Making an image's threads again: a new thread that returns from the signal that stopped the old one is the old one.
 use crate::Error;
 use crate::parking::{MainState, ThreadState};
+use crate::processors::{self, Mask};
 use crate::sys::{self, failed, syscall};
 use crate::xstate;
 use std::arch::{asm, naked_asm};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 #[repr(C)]
 struct Birth {
     state: ThreadState,
+    mask: Option<Mask>,
     done: AtomicU32,
 }
 
@@ -36,6 +38,9 @@ unsafe fn adopt(tid_address: usize, robust: (usize, usize)) {
 /// # Safety
 /// The state is of the image whose memory was restored.
 pub unsafe fn restore_main(state: &MainState) {
+    if let Some(mask) = processors::here(&state.places) {
+        mask.set();
+    }
     // SAFETY: the caller's.
     unsafe { adopt(state.tid_address, state.robust) }
 }
@@ -50,7 +55,7 @@ pub unsafe fn restore_main(state: &MainState) {
 pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
     let mask = sys::set_mask(!0);
     let result = threads.iter().try_for_each(|state| {
-        let birth = Birth { state: *state, done: AtomicU32::new(0) };
+        let birth = Birth { state: *state, mask: processors::here(&state.places), done: AtomicU32::new(0) };
         let flags = libc::CLONE_VM
             | libc::CLONE_FS
             | libc::CLONE_FILES
@@ -105,6 +110,9 @@ unsafe extern "C" fn born(birth: *const Birth) -> ! {
         let state = (*birth).state;
         asm!("wrfsbase {}", in(reg) state.fs, options(nomem, nostack, preserves_flags));
         adopt(state.tid_address, state.robust);
+        if let Some(mask) = &(*birth).mask {
+            mask.set();
+        }
         let done = (*birth).done.as_ptr();
         AtomicU32::from_ptr(done).store(1, Release);
         syscall!(libc::SYS_futex, done, libc::FUTEX_WAKE, 1);

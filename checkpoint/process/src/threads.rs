@@ -2,6 +2,7 @@
 //! them again at a restart.
 pub use crate::parking::{MainState, ThreadState, end, go, main_state, stop};
 pub(crate) use crate::parking::{probe, stop_entry};
+pub use crate::processors::Places;
 pub use crate::rebirth::{recreate, restore_main};
 use crate::sys::{self, failed, syscall};
 use crate::{Error, gate};
