@@ -161,6 +161,12 @@ impl Part<'_> {
     /// # Safety
     /// As for [`record`], and arrays are so long.
     unsafe fn one(&self, thread: &mut Thread, side: &Side, index: usize) -> u64 {
+        // SAFETY: the caller's.
+        let count = unsafe { self.count(side, index) };
+        // Where there is nothing, the datatype need not be one.
+        if count == 0 {
+            return 0;
+        }
         let size = match side.datatype {
             None => 1,
             Some(at) if self.is_array(at) => {
@@ -171,8 +177,7 @@ impl Part<'_> {
             }
             Some(at) => thread.type_size(self.args[at as usize]),
         };
-        // SAFETY: the caller's.
-        unsafe { self.count(side, index) }.wrapping_mul(size)
+        count.wrapping_mul(size)
     }
 
     /// Bytes for `length` peers.

@@ -117,7 +117,7 @@ fn outdegree(handle: usize, rank: i32) -> i32 {
 #[derive(Default)]
 struct Known {
     by_handle: HashMap<usize, &'static Comm>,
-    groups: HashMap<(Vec<u32>, Vec<u32>), &'static Group>,
+    groups: HashMap<(Vec<u32>, Vec<u32>, Vec<i32>, bool), &'static Group>,
     next: u32,
 }
 
@@ -210,7 +210,8 @@ pub fn object(handle: usize) -> &'static Comm {
 fn enter(handle: usize, Members { group, rank }: Members) -> &'static Comm {
     let mut guard = known();
     let known = guard.get_or_insert_default();
-    let key = (group.members.clone(), group.remote.clone());
+    // Ranks of other worlds are in `peers` only.
+    let key = (group.members.clone(), group.remote.clone(), group.peers.clone(), group.inter);
     let group: &'static Group = known.groups.entry(key).or_insert_with(|| Box::leak(Box::new(group)));
     let local = known.next;
     known.next += 1;

@@ -104,11 +104,11 @@ pub fn modules() -> Vec<(u64, u64, u64, String)> {
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     maps.lines()
         .filter_map(|line| {
-            let mut words = line.split_whitespace();
+            let mut words = line.splitn(6, ' ');
             let (from, to) = words.next()?.split_once('-')?;
             let access = words.next()?;
             let at = hex(words.next()?)?;
-            let path = words.nth(2).filter(|path| path.starts_with('/') && access.contains('x'))?;
+            let path = words.nth(2).map(str::trim_start).filter(|path| path.starts_with('/') && access.contains('x'))?;
             Some((hex(from)?, hex(to)?, at, path.to_owned()))
         })
         .collect()

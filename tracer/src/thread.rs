@@ -5,7 +5,7 @@ use crate::comms::{self, Comm, GENERATION};
 use crate::counters;
 use crate::life;
 use crate::plan::index;
-use crate::real::{exists, mpi};
+use crate::real::{exists, library, mpi};
 use crate::record::Call;
 use crate::requests::Tracked;
 use crate::sink::Sink;
@@ -340,6 +340,10 @@ impl Thread {
 #[cold]
 fn ask_type_size(handle: usize) -> u64 {
     let mut size = 0i64;
+    // Given where nothing is sent or received.
+    if library().and_then(|library| library.constant("MPI_DATATYPE_NULL")) == Some(handle) {
+        return 0;
+    }
     if exists(index("MPI_Type_size_x")) {
         mpi!(MPI_Type_size_x(handle, &raw mut size));
     } else {

@@ -23,10 +23,10 @@ impl Upper {
         let mut objects: Vec<(usize, String)> = Vec::new();
         let mut seen = BTreeSet::new();
         for line in maps.lines() {
-            let mut words = line.split_whitespace();
+            let mut words = line.splitn(6, ' ');
             let start = words.next().and_then(|range| usize::from_str_radix(range.split('-').next()?, 16).ok())?;
             let (offset, path) = (words.nth(1), words.nth(2));
-            let Some(path) = path.filter(|path| path.starts_with('/')) else { continue };
+            let Some(path) = path.map(str::trim_start).filter(|path| path.starts_with('/')) else { continue };
             if within(start) && offset == Some("00000000") && seen.insert(path.to_owned()) {
                 objects.push((start, path.to_owned()));
             }

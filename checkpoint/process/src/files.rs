@@ -165,12 +165,27 @@ pub fn release() {
     }
 }
 
-/// Whether two descriptors stand for one open file.
+/// Whether two descriptors stand for one open file. Where the kernel does not say (in containers it may not be asked), those
+/// of one pipe, socket or device do, and of one file those that are open in the same way at the same place.
 fn same(a: i32, b: i32) -> bool {
     const KCMP_FILE: c_int = 0;
     let pid = std::process::id();
+    if a < 0 || b < 0 {
+        return false;
+    }
     // SAFETY: compares, takes no pointers.
-    a >= 0 && b >= 0 && unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, a, b) } == 0
+    match unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, a, b) } {
+        -1 => alike(a).is_some_and(|a| alike(b) == Some(a)),
+        order => order == 0,
+    }
+}
+
+/// Device and number of what a descriptor stands for, and how and where it is open.
+fn alike(fd: i32) -> Option<(u64, u64, String)> {
+    let data = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?;
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
+    let open = |line: &&str| line.starts_with("pos:") || line.starts_with("flags:");
+    Some((data.dev(), data.ino(), info.lines().filter(open).collect()))
 }
 
 /// The program's files, for an image. `by_mpi`: those that it has open by MPI and may read.

@@ -116,8 +116,11 @@ pub(crate) fn of(path: &Path) -> Option<Lock<'static, Buffers>> {
 }
 
 impl Buffers {
-    /// Makes `path` the absolute form of a path of the program. False if it is of a device, /proc or /sys.
+    /// Makes `path` the absolute form of a path of the program. False if it is none, or of a device, /proc or /sys.
     unsafe fn locate(&mut self, dirfd: usize, path: usize) -> bool {
+        if path == 0 {
+            return false;
+        }
         // SAFETY: the program's pointer to a text that ends with a zero byte, as the kernel would read it.
         let given = unsafe {
             let mut len = 0;
@@ -360,10 +363,10 @@ fn on_a_disk_of_its_own(path: &[u8], folder: &mut Text) -> bool {
     true
 }
 
-/// Whether a path is of a device, /proc or /sys.
+/// Whether a path is of a device, /proc or /sys. (What lies in /dev/shm are files.)
 fn is_special(path: &[u8]) -> bool {
     let special: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
-    special.iter().any(|s| path.starts_with(s))
+    !path.starts_with(b"/dev/shm/") && special.iter().any(|s| path.starts_with(s))
 }
 
 pub(crate) fn remove(path: &Text) {

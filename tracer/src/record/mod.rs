@@ -114,9 +114,13 @@ pub unsafe fn side_bytes(thread: &mut Thread, plan: &Plan, side: &Side, args: &[
         Some(at) => i64::from(args[at as usize] as i32),
         None => 1,
     };
+    // Where there is nothing, the datatype need not be one.
+    if count <= 0 {
+        return 0;
+    }
     let partitions = side.partitions.map_or(1, |at| args[at as usize] as i32 as u64);
     let size = side.datatype.map_or(1, |at| thread.type_size(args[at as usize]));
-    u64::try_from(count).unwrap_or(0).wrapping_mul(partitions).wrapping_mul(size)
+    (count as u64).wrapping_mul(partitions).wrapping_mul(size)
 }
 
 /// A status that stands in for one that the program does not want.
