@@ -1,70 +1,164 @@
-//! Procedures that the machine's library lacks. Those for large counts (`_c`) are carried out by the plain ones, as far
-//! as the counts fit.
-use crate::calls::{MOST, call as invoke};
+//! Procedures that the machine's library lacks, and that can be carried out without it: those for large counts (`_c`) by the
+//! plain ones, as far as the counts fit; the fields of a status; texts of an info.
+use crate::calls::{MOST, call as invoke, lower};
+use crate::forward::returned;
 use crate::session::{Session, session};
 use crate::shape::Shape;
 use crate::words::Scratch;
-use phasecast_abi::{CType, Direction, Passing, by_name};
+use phasecast_abi::{CType, Direction, Kind, Passing, Procedure, by_name};
 
 /// Carries out a call of a procedure that the library lacks.
 ///
 /// # Safety
 /// `args` are those of the procedure.
-pub unsafe fn call(index: usize, shape: &'static Shape, args: &[usize; MOST]) -> usize {
-    let _ = index;
+pub unsafe fn call(shape: &'static Shape, args: &[usize; MOST]) -> usize {
+    let name = shape.procedure.name;
+    if let Some(at) = field(&session(), name) {
+        // SAFETY: the caller's: a status, and a number or where one goes.
+        return unsafe { of_status(shape, (args[0] + at) as *mut i32, args[1]) };
+    }
+    if name == "MPI_Info_get_string" {
+        // SAFETY: the caller's.
+        return unsafe { info_text(args) };
+    }
+    // SAFETY: the caller's.
+    unsafe { by_plain(shape, args) }
+}
+
+/// Where in a status of the program the field is that `MPI_Status_get_X` or `MPI_Status_set_X` is about.
+fn field(s: &Session, name: &str) -> Option<usize> {
+    let layout = &s.values.upper.layout().status;
+    let of = name.strip_prefix("MPI_Status_")?;
+    match of.strip_prefix("get_").or_else(|| of.strip_prefix("set_"))? {
+        "source" => Some(layout.source),
+        "tag" => Some(layout.tag),
+        "error" => Some(layout.error),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// At `field` is one of a status; `other` is the number that it is given, or where its own goes.
+unsafe fn of_status(shape: &Shape, field: *mut i32, other: usize) -> usize {
+    // SAFETY: the caller's.
+    unsafe {
+        match shape.procedure.params[1].passing {
+            Passing::Value => field.write_unaligned(other as i32),
+            _ => (other as *mut i32).write_unaligned(field.read_unaligned()),
+        }
+    }
+    0
+}
+
+/// `MPI_Info_get_string`, by the procedures that it has replaced.
+///
+/// # Safety
+/// `args` are those of the procedure.
+unsafe fn info_text(args: &[usize; MOST]) -> usize {
+    let mut s = session();
+    let (library, info) = (s.library, s.down_handle(Kind::Info, args[0]));
+    let [_, key, room, value, flag, ..] = *args;
+    let (room, flag) = (room as *mut i32, flag as *mut i32);
+    let (mut length, mut found) = (0i32, 0i32);
+    let mut code = lower!(library, MPI_Info_get_valuelen(info, key, &raw mut length, &raw mut found));
+    if code == 0 && found != 0 {
+        // SAFETY: the caller's: how much room there is for the text, its end included.
+        let given = unsafe { room.read_unaligned() };
+        if given > 1 {
+            code = lower!(library, MPI_Info_get(info, key, given - 1, value, &raw mut found));
+        } else if given == 1 {
+            // SAFETY: as above.
+            unsafe { *(value as *mut u8) = 0 };
+        }
+        // SAFETY: the caller's.
+        unsafe { room.write_unaligned(length + 1) };
+    }
+    // SAFETY: the caller's.
+    unsafe { flag.write_unaligned(found) };
+    s.up_error(code as u32 as usize)
+}
+
+/// What the library has in place of a procedure for large counts: that of MPI 3 for one large count, else the plain one.
+fn stand_in(s: &Session, shape: &Shape) -> Option<(&'static Procedure, usize)> {
+    let stem = shape.procedure.name.strip_suffix("_c")?;
+    // The functions that the program gives to these take large counts themselves.
+    if shape.procedure.params.iter().any(|param| param.ctype == CType::Function) {
+        return None;
+    }
+    ["_x", ""].iter().find_map(|tail| {
+        let id = by_name(&format!("{stem}{tail}"))?;
+        Some((id.get()?, s.library.function(usize::from(id.0))?))
+    })
+}
+
+/// Bytes of a number.
+fn width(ctype: CType) -> usize {
+    if matches!(ctype, CType::Int | CType::Fint) { 4 } else { 8 }
+}
+
+/// # Safety
+/// `args` are those of the procedure.
+unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
     let mut s = session();
     let unsupported = s.values.above("MPI_ERR_UNSUPPORTED_OPERATION").unwrap_or(1);
-    let plain = shape.procedure.name.strip_suffix("_c").and_then(by_name);
-    let Some((plain, function)) = plain.and_then(|id| Some((id, s.library.function(usize::from(id.0))?))) else {
-        return unsupported;
-    };
-    let plain = &s.shapes[usize::from(plain.0)];
-    if plain.lanes.len() != shape.lanes.len() {
-        return unsupported;
-    }
-    let mut scratch = Scratch::new();
-    let mut below = [0; MOST];
-    let mut widen = Vec::new();
+    let Some((plain, function)) = stand_in(&s, shape) else { return unsupported };
     let too_large = s.values.above("MPI_ERR_COUNT").unwrap_or(2);
-    for (i, (wide, param)) in shape.procedure.params.iter().zip(plain.procedure.params).enumerate() {
+    let mut scratch = Scratch::of(shape);
+    let (mut below, mut given, mut widen) = ([0; MOST], Vec::new(), Vec::new());
+    let mut of_plain = plain.params.iter().peekable();
+    for (i, param) in shape.procedure.params.iter().enumerate() {
+        let Some(narrow) = of_plain.next_if(|narrow| narrow.name == param.name) else {
+            // The large counts of a datatype: those that the library has are made without.
+            if param.passing == Passing::Pointer {
+                // SAFETY: the caller's: where their number goes.
+                unsafe { (args[i] as *mut i64).write_unaligned(0) };
+            }
+            continue;
+        };
+        given.push(i);
         // SAFETY: the caller's.
         below[i] = unsafe { s.down_arg(shape, args, i, &mut scratch) };
-        if wide.ctype == param.ctype || below[i] == 0 {
+        if width(param.ctype) == width(narrow.ctype) || param.ctype == CType::Handle || below[i] == 0 {
             continue;
         }
-        match wide.passing {
-            Passing::Value if i32::try_from(below[i] as i64).is_err() => return too_large,
-            Passing::Value => {}
-            _ if wide.direction == Direction::Out => {
-                // SAFETY: the caller's.
-                let length = unsafe { s.length(shape, args, wide.length) };
-                let at = scratch.take(length * 4);
-                widen.push((at, args[i], length));
-                below[i] = at;
+        if param.passing == Passing::Value {
+            if i32::try_from(below[i] as i64).is_err() {
+                return too_large;
             }
-            _ => {
-                // SAFETY: the caller's.
-                let length = unsafe { s.length(shape, args, wide.length) };
-                let at = scratch.take(length * 4);
-                for j in 0..length {
-                    // SAFETY: the caller's: so many numbers of 8 bytes.
-                    let value = unsafe { (below[i] as *const i64).add(j).read_unaligned() };
-                    let Ok(narrow) = i32::try_from(value) else { return too_large };
-                    // SAFETY: there is room.
-                    unsafe { (at as *mut i32).add(j).write(narrow) };
-                }
-                below[i] = at;
+            continue;
+        }
+        if param.root_only && !s.at_root(shape, args) {
+            continue;
+        }
+        // SAFETY: the caller's.
+        let length = unsafe { s.length(shape, args, param.length) };
+        let at = scratch.take(length * 4);
+        if param.direction != Direction::Out {
+            for j in 0..length {
+                // SAFETY: the caller's: so many numbers of 8 bytes.
+                let value = unsafe { (args[i] as *const i64).add(j).read_unaligned() };
+                let Ok(value) = i32::try_from(value) else { return too_large };
+                // SAFETY: there is room.
+                unsafe { (at as *mut i32).add(j).write(value) };
             }
         }
+        if param.direction != Direction::In {
+            widen.push((at, args[i], length));
+        }
+        below[i] = at;
+    }
+    if of_plain.next().is_some() {
+        return unsupported;
+    }
+    if let Some(target) = &shape.target {
+        below[target.displacement] = s.displacement_below(target, args);
     }
     drop(s);
+    let words: Vec<usize> = given.iter().map(|&i| below[i]).collect();
     // SAFETY: the caller's; the arguments are in the library's form.
-    let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };
+    let result = unsafe { invoke(function, &words) };
     let mut s = session();
-    if result as i32 != 0 {
-        return s.up_error(result);
-    }
-    for (from, to, length) in widen {
+    for (from, to, length) in widen.into_iter().filter(|_| result as i32 == 0) {
         for j in 0..length {
             // SAFETY: written by the library; the program's array is as long.
             unsafe {
@@ -73,16 +167,18 @@ pub unsafe fn call(index: usize, shape: &'static Shape, args: &[usize; MOST]) ->
             }
         }
     }
-    for i in 0..shape.lanes.len() {
-        // SAFETY: the call has succeeded.
-        if let Some((kind, new)) = unsafe { s.up_arg(shape, args, &below, i) } {
-            // SAFETY: as above.
-            unsafe { crate::log::made(&mut s, shape, args, i, kind, new) };
-        }
+    // SAFETY: what the library has returned.
+    unsafe { returned(&mut s, shape, args, &below, result, scratch) }
+}
+
+impl Session {
+    /// Whether what counts at the root of a collective only counts at this rank.
+    fn at_root(&mut self, shape: &Shape, args: &[usize; MOST]) -> bool {
+        let at = |kind| shape.procedure.param_index(kind).map(|at| args[at]);
+        let (Some(root), Some(comm)) = (at(Kind::Root), at(Kind::Communicator)) else { return true };
+        let of_group = self.values.upper.layout().root;
+        self.comm(comm).is_none_or(|comm| root as i32 == if comm.inter { of_group } else { comm.rank })
     }
-    // SAFETY: as above.
-    unsafe { crate::changes::changed(&mut s, shape, args) };
-    result
 }
 
 /// The plain procedure that carries out one for large counts whose arguments are the same but for the width of counts by

@@ -124,7 +124,7 @@ pub unsafe fn forward_with(
     if function == 0 {
         drop(s);
         // SAFETY: the caller's.
-        return unsafe { crate::absent::call(index, shape, args) };
+        return unsafe { crate::absent::call(shape, args) };
     }
     if let Some((at, kind)) = shape.frees
         // SAFETY: the caller's: a handle stands there.
@@ -146,32 +146,46 @@ pub unsafe fn forward_with(
     if result as i32 == 0 && shape.up.is_empty() && shape.change.is_none() {
         return result;
     }
-    let mut s = session();
-    if result as i32 != 0 {
-        for i in 0..count {
-            match shape.lanes[i] {
-                // A status is filled in where a message was too long for its buffer.
-                // SAFETY: the library has written it, or it is zero.
-                Lane::StatusOut => unsafe { _ = s.up_arg(shape, args, &below, i) },
-                // SAFETY: the program's place for a handle, and ours.
-                Lane::HandleAt(kind, Direction::Out) => unsafe { s.up_if_null(kind, args[i], below[i]) },
-                _ => {}
+    // SAFETY: as above.
+    unsafe { returned(&mut session(), shape, args, &below, result, scratch) }
+}
+
+/// Brings up what a call has yielded, or why it has failed. `scratch` has what the library may read as long as the request
+/// that was made is under way.
+///
+/// # Safety
+/// The library has returned `result` to a call with `below` in place of `args`.
+pub unsafe fn returned(
+    s: &mut Session,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    below: &[usize; MOST],
+    result: usize,
+    scratch: Scratch,
+) -> usize {
+    if result as i32 == 0 {
+        // SAFETY: the call has succeeded.
+        unsafe { bring_up(s, shape, args, below) };
+        if let Some(at) = shape.point.request.filter(|_| shape.lasting) {
+            // SAFETY: the program's variable, which holds the new handle.
+            let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Request)) };
+            if let Some(number) = s.objects.decode(Kind::Request, handle) {
+                s.keep(shape, number, scratch);
             }
         }
-        return s.up_error(result);
+        return result;
     }
-    // SAFETY: the call has succeeded.
-    unsafe { bring_up(&mut s, shape, args, &below) };
-    if shape.lasting
-        && let Some(at) = shape.point.request
-    {
-        // SAFETY: the program's variable, which holds the new handle.
-        let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Request)) };
-        if let Some(number) = s.objects.decode(Kind::Request, handle) {
-            s.keep(shape, number, scratch);
+    for (i, lane) in shape.lanes.iter().enumerate() {
+        match *lane {
+            // A status is filled in where a message was too long for its buffer.
+            // SAFETY: the library has written it, or it is zero.
+            Lane::StatusOut => unsafe { _ = s.up_arg(shape, args, below, i) },
+            // SAFETY: the program's place for a handle, and ours.
+            Lane::HandleAt(kind, Direction::Out) => unsafe { s.up_if_null(kind, args[i], below[i]) },
+            _ => {}
         }
     }
-    result
+    s.up_error(result)
 }
 
 /// Brings up what a call has yielded, and takes note of what it made or changed.

@@ -328,9 +328,9 @@ impl Session {
     unsafe fn request_again(&mut self, number: u32, request: &Request) -> Result<(), String> {
         let shape = &self.shapes[usize::from(request.index)];
         let library = self.library;
+        let function = library.function(usize::from(request.index));
         // The arguments of a procedure for large counts are the same where counts are no arrays.
-        let plain = shape.procedure.name.strip_suffix("_c").and_then(by_name_index);
-        let function = library.function(usize::from(request.index)).or_else(|| library.function(plain?));
+        let function = function.or_else(|| crate::absent::plain(self, shape, &request.args));
         let Some(function) = function else {
             return Err(format!("{} has no {}", library.name, shape.procedure.name));
         };

@@ -76,7 +76,8 @@ pub struct Shape {
     pub direct_without_status: bool,
     /// The same, if it posts a send or receive: but for the request.
     pub posted: bool,
-    /// It makes a request, and reads an array of handles that the library may keep until that is complete.
+    /// It makes a request, and reads arrays that are translated (of handles, or of counts where the library has only the plain
+    /// form), which the library may read until the request is complete.
     pub lasting: bool,
     /// It frees one reference to an object, of a kind of which the program may have several: the argument and the kind.
     pub frees: Option<(usize, Kind)>,
@@ -130,7 +131,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let direct_without_status = short && lanes.iter().all(word);
         let request = Lane::HandleAt(Kind::Request, Direction::Out);
         let handles = |lane: &Lane| matches!(lane, Lane::Handles(_, Direction::In, _));
-        let lasting = lanes.contains(&request) && lanes.iter().any(handles);
+        let lasting = lanes.contains(&request) && (function == 0 || lanes.iter().any(handles));
         let freed = |(i, lane): (usize, &Lane)| match lane {
             Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler), Direction::InOut) => Some((i, *kind)),
             _ => None,
