@@ -1,5 +1,6 @@
 //! Writes the facade's symbols from the table of procedures: for each of them `MPI_X` and `PMPI_X`, which go through the
-//! gate with the procedure's index; and Fortran's entries.
+//! gate with the procedure's index, each with a resolver behind it, which asks the host whether the program is to see it;
+//! and Fortran's entries.
 mod fortran;
 
 use phasecast_abi::PROCEDURES;
@@ -7,18 +8,31 @@ use std::fmt::Write;
 
 /// Where every host maps the gate: `phasecast_process::gate::GATE`.
 const GATE: &str = "0x1ffffff00000";
+/// Where the resolver of a symbol is, from there: `hide::RESOLVER` of the host.
+const RESOLVER: usize = 32;
 
 fn main() -> std::io::Result<()> {
     let mut text = String::new();
     let mut symbol = |name: &str, body: &str| {
         let head = "#[unsafe(naked)]\n#[unsafe(no_mangle)]\npub(crate) unsafe extern \"C\" fn";
-        let _ = writeln!(text, "{head} {name}() {{\n    core::arch::naked_asm!(\"movabs r11, {GATE}\", {body})\n}}");
+        let _ = writeln!(
+            text,
+            "{head} {name}() {{\n    core::arch::naked_asm!(\"2:\", \"movabs r11, {GATE}\", {body})\n}}"
+        );
+    };
+    // What the host is asked, with an address in the facade.
+    let ask = |which: usize| {
+        let index = PROCEDURES.len() + which;
+        format!("\"lea rdi, [rip + 2b]\", \"mov r10d, {index}\", \"jmp [r11]\"")
     };
     for (index, procedure) in PROCEDURES.iter().enumerate() {
         for prefix in ["", "P"] {
-            symbol(&format!("{prefix}{}", procedure.name), &format!("\"mov r10d, {index}\", \"jmp [r11]\""));
+            let call = format!("\"mov r10d, {index}\", \"jmp [r11]\"");
+            let gap = format!("\".skip {RESOLVER} - (. - 2b), 0xcc\", \"movabs r11, {GATE}\"");
+            symbol(&format!("{prefix}{}", procedure.name), &format!("{call}, {gap}, {}", ask(index)));
         }
     }
+    symbol("phasecast_facade_starts", &ask(PROCEDURES.len()));
     for (name, slot) in [("clock_gettime", 1), ("gettimeofday", 2), ("time", 3)] {
         symbol(name, &format!("\"jmp [r11 + {}]\"", 8 * slot));
     }

@@ -24,6 +24,10 @@ mod symbols {
 
 #[used]
 #[unsafe(link_section = ".init_array")]
+static START: unsafe extern "C" fn() = symbols::phasecast_facade_starts;
+
+#[used]
+#[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: unsafe extern "C" fn(usize, *mut *mut u8, *mut *mut u8) = clean;
 
 /// Takes what the host has put into the environment out of it again, so that the program's children do not inherit it.

@@ -21,6 +21,7 @@ mod errors;
 mod files;
 mod forward;
 mod hand_out;
+mod hide;
 mod library;
 mod life;
 mod log;

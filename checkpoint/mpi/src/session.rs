@@ -342,7 +342,10 @@ pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
     }
     // SAFETY: a session is never freed while the program runs, and its shapes never change.
     let shapes: &'static [Shape] = unsafe { (*pointer).shapes };
-    let shape = &shapes[index];
+    let Some(shape) = shapes.get(index) else {
+        // SAFETY: the gate's frame.
+        return unsafe { crate::hide::answer(&*frame, index) };
+    };
     // SAFETY: the route of this procedure, with its frame.
     let result = unsafe { (shape.route)(&mut Call { index, frame, shape }) };
     if STOP.load(Ordering::Relaxed) {

@@ -19,18 +19,7 @@ pub struct Upper {
 impl Upper {
     /// Looks at what is mapped. `within` says which addresses are the upper half's.
     pub fn find(within: impl Fn(usize) -> bool) -> Option<Upper> {
-        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-        let mut objects: Vec<(usize, String)> = Vec::new();
-        let mut seen = BTreeSet::new();
-        for line in maps.lines() {
-            let mut words = line.splitn(6, ' ');
-            let start = words.next().and_then(|range| usize::from_str_radix(range.split('-').next()?, 16).ok())?;
-            let (offset, path) = (words.nth(1), words.nth(2));
-            let Some(path) = path.map(str::trim_start).filter(|path| path.starts_with('/')) else { continue };
-            if within(start) && offset == Some("00000000") && seen.insert(path.to_owned()) {
-                objects.push((start, path.to_owned()));
-            }
-        }
+        let objects = objects(within)?;
         let library = objects.iter().find(|(_, path)| Abi::of_library(path).is_some())?.1.clone();
         let abi = Abi::of_library(&library)?;
         let mut wanted: BTreeMap<&str, Option<usize>> = BTreeMap::new();
@@ -66,6 +55,30 @@ impl Upper {
     }
 }
 
+/// Where the files of the upper half are mapped that are so from their beginning, libraries among them.
+pub fn objects(within: impl Fn(usize) -> bool) -> Option<Vec<(usize, String)>> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let mut objects: Vec<(usize, String)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for line in maps.lines() {
+        let mut words = line.splitn(6, ' ');
+        let start = words.next().and_then(|range| usize::from_str_radix(range.split('-').next()?, 16).ok())?;
+        let (offset, path) = (words.nth(1), words.nth(2));
+        let Some(path) = path.map(str::trim_start).filter(|path| path.starts_with('/')) else { continue };
+        if within(start) && offset == Some("00000000") && seen.insert(path.to_owned()) {
+            objects.push((start, path.to_owned()));
+        }
+    }
+    Some(objects)
+}
+
+/// What the addresses in a file count from, where its beginning is mapped at `start`.
+pub fn load_address(file: &ElfFile64<'_>, start: usize) -> Option<usize> {
+    let (headers, endian) = (file.elf_program_headers(), file.endian());
+    let first = headers.iter().filter(|h| h.p_type(endian) == object::elf::PT_LOAD).map(|h| h.p_vaddr(endian)).min()?;
+    Some(start.wrapping_sub(first as usize & !0xfff))
+}
+
 impl Symbols for Upper {
     fn address(&self, symbol: &str) -> Option<usize> {
         self.addresses.get(symbol).copied()
@@ -88,8 +101,7 @@ fn symbols(
     let headers = file.elf_program_headers();
     let program = headers.iter().any(|h| h.p_type(endian) == object::elf::PT_INTERP)
         && !path.rsplit('/').next().is_some_and(|name| name.contains(".so"));
-    let first = headers.iter().filter(|h| h.p_type(endian) == object::elf::PT_LOAD).map(|h| h.p_vaddr(endian)).min()?;
-    let bias = start.wrapping_sub(first as usize & !0xfff);
+    let bias = load_address(&file, start)?;
     let mut table = BTreeMap::new();
     for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
         if let Ok(name) = symbol.name()
