@@ -42,7 +42,8 @@ impl Launcher {
     /// If the template is empty or no words, or no launcher is found.
     pub fn find(template: Option<&str>, ranks: u32, program: &Path) -> Result<Launcher> {
         if let Some(template) = template {
-            let words = shlex::split(template).with_context(|| format!("--launcher {template:?} ends within quotes"))?;
+            let words =
+                shlex::split(template).with_context(|| format!("--launcher {template:?} ends within quotes"))?;
             if words.is_empty() {
                 bail!("--launcher is empty. Give a command such as 'srun -n {{n}}'.");
             }

@@ -233,7 +233,8 @@ impl Counts {
 fn requests(item: CallRef<'_>) -> (u64, u64) {
     let flags = item.call.flags;
     let own = flags.has(Flags::RECV_POST) && !flags.has(Flags::CONTINUED) && !flags.has(Flags::ERROR);
-    let posts = item.parts.iter().filter(|part| part.kind == PartKind::Post && part.peer != PEER_PROC_NULL).count() as u64;
+    let posts =
+        item.parts.iter().filter(|part| part.kind == PartKind::Post && part.peer != PEER_PROC_NULL).count() as u64;
     let completes = match item.call.class {
         Class::Complete => item.parts.iter().filter(|part| part.kind == PartKind::Recv).count() as u64,
         _ => 0,

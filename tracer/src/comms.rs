@@ -9,12 +9,12 @@ use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, Kind};
 use phasecast_trace::model::{CommDef, PEER_ANY, PEER_NONE, PEER_PROC_NULL};
 use phasecast_trace::writer::LEVEL;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The ranks of a communicator. Communicators with the same ones share it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Group {
     members: Vec<u32>,
     remote: Vec<u32>,
@@ -117,7 +117,7 @@ fn outdegree(handle: usize, rank: i32) -> i32 {
 #[derive(Default)]
 struct Known {
     by_handle: HashMap<usize, &'static Comm>,
-    groups: HashMap<(Vec<u32>, Vec<u32>, Vec<i32>, bool), &'static Group>,
+    groups: HashSet<&'static Group>,
     next: u32,
 }
 
@@ -210,9 +210,14 @@ pub fn object(handle: usize) -> &'static Comm {
 fn enter(handle: usize, Members { group, rank }: Members) -> &'static Comm {
     let mut guard = known();
     let known = guard.get_or_insert_default();
-    // Ranks of other worlds are in `peers` only.
-    let key = (group.members.clone(), group.remote.clone(), group.peers.clone(), group.inter);
-    let group: &'static Group = known.groups.entry(key).or_insert_with(|| Box::leak(Box::new(group)));
+    let group: &'static Group = match known.groups.get(&group) {
+        Some(group) => group,
+        None => {
+            let group = Box::leak(Box::new(group));
+            known.groups.insert(group);
+            group
+        }
+    };
     let local = known.next;
     known.next += 1;
     let comm: &'static Comm = Box::leak(Box::new(Comm::new(local, rank, group)));

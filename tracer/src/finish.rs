@@ -108,7 +108,8 @@ pub fn modules() -> Vec<(u64, u64, u64, String)> {
             let (from, to) = words.next()?.split_once('-')?;
             let access = words.next()?;
             let at = hex(words.next()?)?;
-            let path = words.nth(2).map(str::trim_start).filter(|path| path.starts_with('/') && access.contains('x'))?;
+            let path =
+                words.nth(2).map(str::trim_start).filter(|path| path.starts_with('/') && access.contains('x'))?;
             Some((hex(from)?, hex(to)?, at, path.to_owned()))
         })
         .collect()

@@ -124,7 +124,8 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> isize {
                 if !OWN.has(first) {
                     return error(EBADF);
                 }
-                if !(OWN.has(second) || RESERVED.has(second)) && !failed(syscall!(libc::SYS_fcntl, second, libc::F_GETFD)) {
+                let ours = !OWN.has(second) && !RESERVED.has(second);
+                if ours && !failed(syscall!(libc::SYS_fcntl, second, libc::F_GETFD)) {
                     return error(EBUSY);
                 }
                 let result = call.pass();

@@ -19,6 +19,7 @@ mod named;
 mod overlay;
 mod own;
 mod parking;
+mod plain;
 mod processors;
 mod rebirth;
 pub mod signals;

@@ -4,6 +4,7 @@
 use crate::descriptors;
 use crate::overlay::{self, Buffers, Seen};
 use crate::own::Lock;
+use crate::plain;
 use crate::sys::{error, failed, syscall};
 use crate::text::Text;
 use crate::trap::Call;
@@ -114,7 +115,7 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
                 if flags & libc::O_NOFOLLOW == 0 && !excludes(flags) {
                     buffers.follow();
                 }
-                if overlay::kind_itself(&buffers.copy) == Some(libc::S_IFIFO) {
+                if plain::kind_itself(&buffers.copy) == Some(libc::S_IFIFO) {
                     return Some(open_pipe(call, buffers, flags));
                 }
                 buffers.open(flags, mode)
@@ -200,7 +201,7 @@ unsafe fn about(buffers: &mut Buffers, call: &mut Call) -> Option<isize> {
             Seen::Copy => &buffers.copy,
             Seen::Nothing => return Some(error(ENOENT)),
             Seen::Original if does == Set => {
-                return Some(if overlay::kind(&buffers.path).is_some() { 0 } else { error(ENOENT) });
+                return Some(if plain::kind(&buffers.path).is_some() { 0 } else { error(ENOENT) });
             }
             Seen::Original if buffers.followed => &buffers.path,
             Seen::Original => return None,
@@ -275,7 +276,7 @@ unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]
         if !buffers.resolve(to_dir, to) {
             return Some(error(libc::EXDEV));
         }
-        overlay::remove(&buffers.gone);
+        plain::remove(&buffers.gone);
         let (source, target) = (buffers.other.address(), buffers.copy.address());
         Some(syscall!(libc::SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0))
     }
