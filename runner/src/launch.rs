@@ -247,8 +247,8 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP set a flag, so that the program is ended before we are; those that were ignored
-/// (as `nohup` has it) stay so.
+/// From now on SIGINT, SIGTERM and SIGHUP set a flag, so that the program is ended before we are; SIGHUP not where it is
+/// ignored, as `nohup` has it.
 pub fn catch_interrupts() {
     use nix::sys::signal::{SigHandler, signal};
     extern "C" fn note(_: i32) {
@@ -256,8 +256,9 @@ pub fn catch_interrupts() {
     }
     for number in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler only stores to an atomic, which is safe in a signal handler.
-        if let Ok(SigHandler::SigIgn) = unsafe { signal(number, SigHandler::Handler(note)) } {
-            // SAFETY: it is ignored again.
+        let before = unsafe { signal(number, SigHandler::Handler(note)) };
+        if number == Signal::SIGHUP && before == Ok(SigHandler::SigIgn) {
+            // SAFETY: no handler.
             let _ = unsafe { signal(number, SigHandler::SigIgn) };
         }
     }

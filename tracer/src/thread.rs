@@ -16,7 +16,7 @@ use phasecast_trace::model::Flags;
 use phasecast_trace::tail::{self, CAPACITY, FRAME, PAYLOAD, offset};
 use phasecast_trace::writer::MOST_PARTS;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release, compiler_fence};
 
 /// Handles that a thread remembers.
 const REMEMBERED: usize = 64;
@@ -315,9 +315,11 @@ impl Thread {
         unsafe { std::slice::from_raw_parts(self.tail, tail::LENGTH) }
     }
 
-    /// What recording a call costs, in ns: the shortest of some rounds of encoding into the empty tail.
+    /// What recording a call costs, in ns: the shortest of some rounds of encoding into the empty tail, which is none to
+    /// readers meanwhile.
     pub fn calibrate(&mut self) -> f64 {
         let mut best = f64::INFINITY;
+        self.mark([0; 8]);
         for _ in 0..4 {
             let before = clock::monotonic();
             for i in 0..256u64 {
@@ -333,7 +335,16 @@ impl Thread {
         self.calls.store(0, Relaxed);
         self.used = 0;
         self.encoder.begin(self.base);
+        self.mark(tail::MAGIC);
         best
+    }
+
+    /// Writes what a tail begins with.
+    fn mark(&mut self, magic: [u8; 8]) {
+        compiler_fence(Release);
+        // SAFETY: the tail is mapped as long as its recorder lives, and begins at a page.
+        unsafe { self.tail.cast::<u64>().write_volatile(u64::from_ne_bytes(magic)) };
+        compiler_fence(Release);
     }
 }
 
