@@ -30,6 +30,7 @@ mod memory;
 mod objects;
 mod point;
 mod recorded;
+mod references;
 mod replay;
 mod requests;
 mod route;

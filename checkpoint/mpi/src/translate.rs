@@ -66,41 +66,6 @@ impl Session {
         (self.objects.encode(kind, index), Some(index))
     }
 
-    /// The library has given an object once more, and counts a reference more where objects are freed by references: it is
-    /// given back at once, as a restart makes the object once, however many handles of it the program has.
-    fn one_more(&mut self, kind: Kind, index: u32, mut handle: usize) {
-        let library = self.library;
-        match kind {
-            Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
-            Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
-            _ => 0,
-        };
-        if let Some(object) = self.objects.get_mut(kind, index) {
-            object.references += 1;
-        }
-    }
-
-    /// The program frees one of several handles of an object ([`Session::one_more`]), of which the library does not know.
-    ///
-    /// # Safety
-    /// A handle of this kind stands at the address.
-    pub unsafe fn one_less(&mut self, kind: Kind, at: usize) -> bool {
-        let bytes = handle_bytes(self.values.upper, kind);
-        // SAFETY: the caller's.
-        let handle = unsafe { read_handle(at, bytes) };
-        let Some(object) = self.decode(kind, handle).and_then(|index| self.objects.get_mut(kind, index)) else {
-            return false;
-        };
-        if object.references < 2 {
-            return false;
-        }
-        object.references -= 1;
-        let null = if kind == Kind::Group { "MPI_GROUP_NULL" } else { "MPI_ERRHANDLER_NULL" };
-        // SAFETY: the caller's.
-        unsafe { write_handle(at, bytes, self.values.above(null).unwrap_or(0)) };
-        true
-    }
-
     /// How many elements an array argument has.
     ///
     /// # Safety
