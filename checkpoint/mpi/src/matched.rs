@@ -174,8 +174,7 @@ impl Session {
         let shape = &self.shapes[index];
         let needs = self.request_needs(shape, |i| args[i]);
         let (what, persistent, index) = (What::Recv, false, index as u16);
-        let (counts, counted, turn) = (true, true, self.requests.turn());
-        let (made, started) = (turn, turn);
+        let (counts, counted, made, started) = (true, true, 0, self.requests.turn());
         let request = Request { what, persistent, stage, index, args, made, started, comm, counts, counted, needs };
         self.requests.put(number, request);
     }

@@ -290,7 +290,7 @@ impl Session {
         let dest = places.dest.map(&arg);
         let turn = self.requests.turn();
         let request = self.requests.place(number);
-        (request.made, request.started) = (turn, turn);
+        request.started = turn;
         request.what = what;
         request.persistent = persistent;
         request.stage = if persistent { Stage::Inactive } else { Stage::Active };
@@ -302,6 +302,7 @@ impl Session {
         request.counted = false;
         request.needs = needs;
         if persistent {
+            request.made = turn;
             return;
         }
         if let Some(dest) = dest {
@@ -335,6 +336,12 @@ impl Session {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn keep_no_more(&mut self, number: u32) {
+        self.kept.retain(|(of, _)| *of != number);
+    }
+
     /// A request is complete and gone.
     #[inline(always)]
     pub fn finish_request(&mut self, number: u32) {
@@ -347,7 +354,7 @@ impl Session {
         unused(datatype);
         unused(comm);
         if !self.kept.is_empty() {
-            self.kept.retain(|(of, _)| *of != number);
+            self.keep_no_more(number);
         }
         self.objects.release(Kind::Request, number);
     }

@@ -76,7 +76,7 @@ pub struct Request {
     pub index: u16,
     /// Its arguments, in the program's form.
     pub args: [usize; MOST],
-    /// When it was made, among all requests.
+    /// When it was made, among all requests, if it is persistent.
     pub made: u64,
     /// When it was posted or last started, among all requests: messages that match several receives go by that.
     pub started: u64,
