@@ -9,6 +9,7 @@ use phasecast_mpi::{Hooks, Library, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{fence, files, signals, space, threads};
 use phasecast_trace::codec;
+use phasecast_trace::model::boot_id;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -107,7 +108,7 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, 
     gate::install(phasecast_mpi::dispatch)?;
     fence::install()?;
     let report = ReplayReport {
-        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
+        boot_id: boot_id(),
         rank,
         size: state.size,
         mpi: library.version(),

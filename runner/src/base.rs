@@ -1,8 +1,9 @@
 //! Base runs: the program under the tracer, with wall times around it.
-use crate::launch::{Launcher, boot_id};
+use crate::launch::Launcher;
 use crate::restart::manifest::EdgeTimes;
 use crate::trace_launch::traced_command;
 use anyhow::{Context, Result, anyhow, bail};
+use phasecast_trace::model::boot_id;
 use phasecast_trace::{Nanos, Trace};
 use std::path::Path;
 

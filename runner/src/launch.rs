@@ -235,11 +235,6 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-/// The boot id: hosts that share it share CLOCK_MONOTONIC.
-pub fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
-}
-
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the user has asked to stop since [`catch_interrupts`].

@@ -2,7 +2,7 @@
 mod rank;
 
 pub use rank::{
-    CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, PROCESS_VARIABLE, RankHeader, Trailer,
+    CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, PROCESS_VARIABLE, RankHeader, Trailer, boot_id,
 };
 
 use crate::counts::Counts;

@@ -12,7 +12,7 @@ use crate::{clock, comms, counters, delay};
 use phasecast_abi::{Class as Does, Layout};
 use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, Kind};
-use phasecast_trace::model::{Class, Ending, Flags, PEER_NONE, RankHeader, TAG_NONE};
+use phasecast_trace::model::{Class, Ending, Flags, PEER_NONE, RankHeader, TAG_NONE, boot_id};
 use phasecast_trace::writer::LEVEL;
 use std::ffi::c_void;
 use std::fs;
@@ -241,11 +241,7 @@ fn header(rank: &Rank, start: phasecast_trace::model::ClockStart, library: &Libr
         rank: rank.sink.rank,
         size: rank.size,
         host: read("/proc/sys/kernel/hostname"),
-        boot_id: if clock::is_computing() {
-            phasecast_trace::model::COMPUTING_CLOCK.to_owned()
-        } else {
-            read("/proc/sys/kernel/random/boot_id")
-        },
+        boot_id: if clock::is_computing() { phasecast_trace::model::COMPUTING_CLOCK.to_owned() } else { boot_id() },
         pid: rank.pid,
         program: fs::read_link("/proc/self/exe").map_or(first, |path| path.to_string_lossy().into_owned()),
         args,

@@ -168,7 +168,7 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
         }
     }
     // SAFETY: what the library has returned.
-    unsafe { returned(&mut s, shape, args, &below, result, scratch) }
+    unsafe { returned(&mut s, shape, args, &below, result, &mut scratch) }
 }
 
 impl Session {
@@ -184,8 +184,8 @@ impl Session {
 /// The plain procedure that carries out one for large counts whose arguments are the same but for the width of counts by
 /// value; none if there is none, or if a count does not fit.
 pub fn plain(s: &Session, shape: &Shape, args: &[usize; MOST]) -> Option<usize> {
-    let id = shape.procedure.name.strip_suffix("_c").and_then(by_name)?;
+    let (_, function) = stand_in(s, shape)?;
     let mut params = shape.procedure.params.iter().zip(args);
     let fits = params.all(|(p, &arg)| p.ctype != CType::Count || i32::try_from(arg as i64).is_ok());
-    s.library.function(usize::from(id.0)).filter(|_| fits)
+    fits.then_some(function)
 }

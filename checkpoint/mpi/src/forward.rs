@@ -147,7 +147,7 @@ pub unsafe fn forward_with(
         return result;
     }
     // SAFETY: as above.
-    unsafe { returned(&mut session(), shape, args, &below, result, scratch) }
+    unsafe { returned(&mut session(), shape, args, &below, result, &mut scratch) }
 }
 
 /// Brings up what a call has yielded, or why it has failed. `scratch` has what the library may read as long as the request
@@ -161,7 +161,7 @@ pub unsafe fn returned(
     args: &[usize; MOST],
     below: &[usize; MOST],
     result: usize,
-    scratch: Scratch,
+    scratch: &mut Scratch,
 ) -> usize {
     if result as i32 == 0 {
         // SAFETY: the call has succeeded.

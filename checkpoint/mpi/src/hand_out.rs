@@ -91,8 +91,8 @@ pub unsafe fn receive_now(shape: &'static Shape, args: &[usize; MOST], message: 
 
 /// Waits for a send that was started.
 fn wait_for(sending: Option<usize>) {
-    let library = session().library;
     if let Some(mut request) = sending {
+        let library = session().library;
         lower!(library, MPI_Wait(&raw mut request, library.abi.layout().status_ignore));
     }
 }

@@ -175,26 +175,30 @@ pub unsafe fn init(call: &mut Call) -> usize {
     let level = s.values.upper.to_neutral(Domain::ThreadLevel, required.into(), s.library).unwrap_or(0) as i32;
     let library = s.library;
     drop(s);
-    match start_library(library, level) {
-        Ok((given, place)) => {
-            let mut s = session();
-            s.started(given, place);
-            s.first_comms();
-            s.fortran = crate::convert::Fortran::find(&s.values, library);
-            // A position before the first event.
-            s.look();
-            if threads {
-                let above = s.values.upper.from_neutral(Domain::ThreadLevel, given.into(), library).unwrap_or(0);
-                // SAFETY: the caller's: where the level goes.
-                unsafe { *(call.arg(3) as *mut i32) = above as i32 };
-            }
-            0
-        }
-        Err(reason) => {
-            eprintln!("phasecast host: {reason}");
-            std::process::exit(1);
-        }
+    let given = begin(library, level);
+    let s = session();
+    // A position before the first event.
+    s.look();
+    if threads {
+        let above = s.values.upper.from_neutral(Domain::ThreadLevel, given.into(), library).unwrap_or(0);
+        // SAFETY: the caller's: where the level goes.
+        unsafe { *(call.arg(3) as *mut i32) = above as i32 };
     }
+    0
+}
+
+/// Initialises the library for the program, at a level of thread support; yields the one that it gives. (Both in neutral
+/// form.)
+fn begin(library: &'static Library, level: i32) -> i32 {
+    let (given, place) = start_library(library, level).unwrap_or_else(|reason| {
+        eprintln!("phasecast host: {reason}");
+        std::process::exit(1);
+    });
+    let mut s = session();
+    s.started(given, place);
+    s.first_comms();
+    s.fortran = crate::convert::Fortran::find(&s.values, library);
+    given
 }
 
 /// `MPI_Session_init`: the library is initialised for our own communication too.
@@ -211,18 +215,7 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
             phasecast_abi::Value::Number(level) => level as i32,
             _ => 0,
         });
-        match start_library(library, level) {
-            Ok((given, place)) => {
-                let mut s = session();
-                s.started(given, place);
-                s.first_comms();
-                s.fortran = crate::convert::Fortran::find(&s.values, library);
-            }
-            Err(reason) => {
-                eprintln!("phasecast host: {reason}");
-                std::process::exit(1);
-            }
-        }
+        begin(library, level);
     }
     // SAFETY: the caller's.
     unsafe { crate::forward::forward(call) }

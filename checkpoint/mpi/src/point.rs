@@ -330,9 +330,9 @@ impl Session {
     }
 
     /// Keeps the memory of translated arguments as long as a request of this procedure is there, if the library reads it.
-    pub fn keep(&mut self, shape: &Shape, number: u32, scratch: Scratch) {
+    pub fn keep(&mut self, shape: &Shape, number: u32, scratch: &mut Scratch) {
         if shape.lasting {
-            self.kept.push((number, scratch));
+            self.kept.push((number, scratch.lasting()));
         }
     }
 

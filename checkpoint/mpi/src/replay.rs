@@ -349,7 +349,7 @@ impl Session {
         // SAFETY: the library has written the request.
         let handle = unsafe { crate::words::read_handle(below[at], library.abi.layout().handle_bytes) };
         self.objects.set_lower(Kind::Request, number, handle);
-        self.keep(shape, number, scratch);
+        self.keep(shape, number, &mut scratch);
         Ok(())
     }
 }

@@ -8,7 +8,6 @@ use crate::requests::Requests;
 use crate::shape::{Shape, shapes};
 use crate::upper::Upper;
 use crate::values::Values;
-use crate::words::Scratch;
 use crate::{drain, memory};
 use phasecast_process::gate::Frame;
 use rustc_hash::FxHashMap;
@@ -45,7 +44,7 @@ pub struct Session {
     /// Requests.
     pub requests: Requests,
     /// What the library reads while requests are under way: their numbers, and the memory.
-    pub kept: Vec<(u32, Scratch)>,
+    pub kept: Vec<(u32, Vec<Box<[u64]>>)>,
     /// Communicators by the program's handle.
     pub comms: FxHashMap<usize, Box<Comm>>,
     recent_comm: (usize, *const Comm),

@@ -20,10 +20,20 @@ impl Scratch {
         Scratch { fixed: MaybeUninit::uninit(), used: 0, more: Vec::new() }
     }
 
-    /// For the arguments of a procedure: memory that stays in its place when this is moved, where it is needed for as long
-    /// as a request is under way.
+    /// For the arguments of a procedure: memory of [`Scratch::lasting`] where it is needed for as long as a request is under
+    /// way.
+    #[inline(always)]
     pub fn of(shape: &Shape) -> Scratch {
-        Scratch { used: if shape.lasting { FIXED } else { 0 }, ..Scratch::new() }
+        let mut scratch = Scratch::new();
+        if shape.lasting {
+            scratch.used = FIXED;
+        }
+        scratch
+    }
+
+    /// The memory, which stays in its place as long as this is kept.
+    pub fn lasting(&mut self) -> Vec<Box<[u64]>> {
+        std::mem::take(&mut self.more)
     }
 
     /// Address of `bytes` bytes, which are zero.

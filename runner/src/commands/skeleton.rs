@@ -1,7 +1,7 @@
 //! `phasecast skeleton`: from a trace to a short C program that behaves like the traced one.
 use crate::base::scratch_folder;
 use crate::cli;
-use crate::launch::{boot_id, catch_interrupts};
+use crate::launch::catch_interrupts;
 use crate::output::{self, clean, count, note, seconds};
 use crate::progress;
 use crate::signature::{mpi_of, this_machine};
@@ -18,6 +18,7 @@ use phasecast_skeleton::program::manifest::{Basis, Manifest, PartEntry, Run, Tur
 use phasecast_skeleton::program::source::{Source, ranges};
 use phasecast_skeleton::steps::{Settings, logical_trace};
 use phasecast_skeleton::topology::{Matrix, Recognition, directions, recognise};
+use phasecast_trace::model::boot_id;
 use phasecast_trace::{Rank, Trace};
 use serde_json::json;
 use std::fmt::Write;

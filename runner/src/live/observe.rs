@@ -1,9 +1,10 @@
 //! Follows all ranks of a running program until a rule says stop, or the program ends.
-use crate::launch::{Launch, boot_id, interrupted};
+use crate::launch::{Launch, interrupted};
 use crate::live::track::Tracker;
 use anyhow::{Result, bail};
 use phasecast_analyzer::Analysis;
 use phasecast_trace::follow::RankFollower;
+use phasecast_trace::model::boot_id;
 use phasecast_trace::{Nanos, Rank};
 use std::path::Path;
 use std::time::Duration;

@@ -78,7 +78,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         }
         // What was measured so briefly is not mixed with what was measured now.
         brief.clear();
-        if first && costs.lengthen(seen.pace()) && costs.too_short(&windows, seen.pace()) {
+        if first && costs.lengthen(seen.pace()) && costs.too_short(&windows) {
             brief = std::mem::take(&mut seen.replayed.restarts);
             // One-offs are as long as they are.
             let kept = |r: &Restart| images.windows.iter().any(|w| w.one_off && w.pieces().start == r.first);

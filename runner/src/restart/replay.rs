@@ -1,6 +1,6 @@
 //! One launch of hosts that restarts images one after the other: the job for them, what they report, and the watch over
 //! their progress.
-use crate::launch::{Launch, Launcher, boot_id, interrupted};
+use crate::launch::{Launch, Launcher, interrupted};
 use crate::restart::manifest::Images;
 use crate::restart::plan;
 use crate::restart::windows::Window;
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use phasecast_analyzer::{Analysis, Order, Piece, Restart};
 use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport};
 use phasecast_trace::Nanos;
+use phasecast_trace::model::boot_id;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::ffi::OsString;

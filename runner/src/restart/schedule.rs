@@ -87,13 +87,13 @@ impl Costs<'_> {
         changed
     }
 
-    /// Whether windows that ran are shorter than they are to be at this pace.
-    pub(super) fn too_short(&self, ran: &[Window], pace: f64) -> bool {
+    /// Whether windows that ran are shorter than they are to be.
+    pub(super) fn too_short(&self, ran: &[Window]) -> bool {
         let shorter = |w: &Window| {
             let wanted = self.windows.iter().find(|wanted| !wanted.one_off && wanted.after == w.after);
             wanted.is_some_and(|wanted| self.profile.time(w.pieces()) < self.profile.time(wanted.pieces()))
         };
-        pace < FASTER && ran.iter().filter(|w| !w.one_off).any(shorter)
+        ran.iter().filter(|w| !w.one_off).any(shorter)
     }
 
     fn launch_s(&self, seen: &Seen) -> f64 {

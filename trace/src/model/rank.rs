@@ -13,6 +13,11 @@ pub struct CommDef {
     pub remote: Vec<u32>,
 }
 
+/// The boot id: hosts that share it share CLOCK_MONOTONIC.
+pub fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
 /// In the place of [`RankHeader::boot_id`]: time passes only while the rank computes, and stands still in MPI.
 pub const COMPUTING_CLOCK: &str = "computing";
 /// The environment variable by which `phasecast trace` asks the tracer for that clock; its value is [`COMPUTING_CLOCK`].
