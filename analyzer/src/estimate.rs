@@ -14,6 +14,8 @@ use phasecast_trace::Nanos;
 
 /// Share of the time that was scaled, not measured, which counts as its uncertainty.
 const REST: f64 = 0.15;
+/// Times that lie so far apart differ.
+const CLEARLY: f64 = 1.05;
 /// A smaller share of a rank's time says nothing of its pace.
 const LITTLE: f64 = 0.01;
 /// Occurrences are joined into at most so many blocks: neighbours correlate, blocks much less.
@@ -97,6 +99,12 @@ pub(crate) struct RankEstimate {
     variance: f64,
     freedom: f64,
     pub(crate) unseen: f64,
+    /// Time of occurrences that stand out from those that were measured, and of which none was.
+    pub(crate) guessed: f64,
+    /// How far the paces of phases lie apart, as a share: what was never seen may be as far from their mean.
+    apart: f64,
+    /// Whether what was measured tells this rank's own pace.
+    known: bool,
     pub(crate) measured_base: f64,
     pub(crate) base: f64,
     pub(crate) phases: Vec<PhaseEstimate>,
@@ -112,9 +120,9 @@ pub fn estimate(analysis: &Analysis, measured: &[Vec<Option<Nanos>>], confidence
     let pace = ratio(samples.iter().flatten().map(|(_, s)| s)).unwrap_or(1.0);
     let ranks: Vec<RankEstimate> =
         samples.iter().map(|list| rank_estimate(analysis.phases.len(), list, pace)).collect();
-    let slowest = (0..ranks.len()).max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total)).unwrap_or(0);
+    let slowest = slowest(&ranks);
     let rank = ranks.get(slowest).cloned().unwrap_or_default();
-    let replayed = samples.get(slowest).map_or(0.0, |own| replay(own, &rank));
+    let replayed = samples.get(slowest).map_or(0.0, |own| replayed(own, analysis.phases.len())) * rank.total;
     let sampling_s = (quantile(rank.freedom, confidence) * rank.variance.sqrt()).max(replayed);
     let coverage = if rank.base > 0.0 { rank.measured_base / rank.base } else { 0.0 };
     rank.conclude(slowest, analysis, sampling_s, coverage, confidence)
@@ -130,7 +138,7 @@ impl RankEstimate {
         coverage: f64,
         confidence: f64,
     ) -> Estimate {
-        let rest_s = REST * self.unseen;
+        let rest_s = REST.max(2.0 * self.apart) * self.unseen;
         let half_width_s = sampling_s.hypot(rest_s);
         let quarters = analysis.pieces.get(rank).map_or_else(Seen::default, |pieces| Seen::quarters(pieces));
         let runs = Seen::runs(&analysis.base_runs_s);
@@ -177,28 +185,28 @@ pub(crate) fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f6
             list.push(*sample);
         }
     }
-    let ratio = progress_ratio(&by_phase).unwrap_or(pace);
-    let mut out = RankEstimate::default();
+    let progress = progress_ratio(&by_phase);
+    let pace = progress.unwrap_or(pace);
+    let mut out = RankEstimate { known: progress.is_some(), ..RankEstimate::default() };
     let mut squares_per_freedom = 0.0;
+    let base_of = |list: &[Sample]| list.iter().map(Sample::profile).sum::<f64>();
     for list in &by_phase {
-        let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = list.iter().partition(|s| s.target.is_some());
-        let sum = |list: &[&Sample], of: fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
-        let base = sum(&seen, Sample::profile) + sum(&unseen, Sample::profile);
-        out.base += base;
+        let seen: Vec<&Sample> = list.iter().filter(|s| s.target.is_some()).collect();
+        out.base += base_of(list);
         if seen.is_empty() {
-            let total = ratio * base;
-            out.unseen += total;
-            out.total += total;
-            out.phases.push(PhaseEstimate { measured: 0, mean_s: None, total_s: total });
+            out.phases.push(PhaseEstimate::default());
             continue;
         }
-        let measured = sum(&seen, |s| s.target.unwrap_or(0.0));
-        let (mean, base_seen) = (measured / seen.len() as f64, sum(&seen, Sample::profile));
-        let pace = if base_seen > 0.0 { measured / base_seen } else { ratio };
+        let sum = |of: fn(&Sample) -> f64| seen.iter().map(|s| of(s)).sum::<f64>();
+        let (measured, base_seen) = (sum(|s| s.target.unwrap_or(0.0)), sum(Sample::profile));
+        let pace = if base_seen > 0.0 { measured / base_seen } else { pace };
         let mut total = measured;
         for alike in strata(list) {
             let (rest, variance, freedom) = rest(&alike, pace);
             total += rest;
+            if alike.iter().all(|s| s.target.is_none()) {
+                out.guessed += rest;
+            }
             if variance > 0.0 {
                 out.variance += variance;
                 squares_per_freedom += variance * variance / freedom;
@@ -206,7 +214,15 @@ pub(crate) fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f6
         }
         out.measured_base += base_seen;
         out.total += total;
-        out.phases.push(PhaseEstimate { measured: seen.len() as u64, mean_s: Some(mean), total_s: total });
+        let mean_s = Some(measured / seen.len() as f64);
+        out.phases.push(PhaseEstimate { measured: seen.len() as u64, mean_s, total_s: total });
+    }
+    let (pace, apart) = paces(&by_phase, &out.phases).filter(|_| out.known).unwrap_or((pace, 0.0));
+    out.apart = apart;
+    for (list, phase) in by_phase.iter().zip(&mut out.phases).filter(|(_, phase)| phase.measured == 0) {
+        phase.total_s = pace * base_of(list);
+        out.unseen += phase.total_s;
+        out.total += phase.total_s;
     }
     // Welch and Satterthwaite: the degrees of freedom of a sum of variances.
     out.freedom = if squares_per_freedom > 0.0 { out.variance.powi(2) / squares_per_freedom } else { 1.0 };
@@ -274,6 +290,36 @@ pub(crate) fn drifted(mean: f64, reliability: f64, base_seen: f64, base_unseen: 
     mean * (1.0 + drift).max(0.0)
 }
 
+/// The run's pace by the phases of which something was measured, and how far their paces lie from it, as a share: each
+/// counts with the time that it takes, and not with that which happened to be measured of it. Phases that repeat, if there
+/// are any among them.
+fn paces(by_phase: &[Vec<Sample>], phases: &[PhaseEstimate]) -> Option<(f64, f64)> {
+    let seen = |least: usize| -> Vec<(f64, f64)> {
+        let of = by_phase.iter().zip(phases).filter(|(list, phase)| list.len() >= least && phase.measured > 0);
+        let times = of.map(|(list, phase)| (phase.total_s, list.iter().map(Sample::profile).sum()));
+        times.filter(|&(_, base): &(f64, f64)| base > 0.0).collect()
+    };
+    let seen = Some(seen(2)).filter(|seen| !seen.is_empty()).unwrap_or_else(|| seen(1));
+    let (target, base) = seen.iter().fold((0.0, 0.0), |sum, times| (sum.0 + times.0, sum.1 + times.1));
+    let pace = if base > 0.0 { target / base } else { return None };
+    let squares: f64 = seen.iter().map(|(target, own)| own * (target / own / pace - 1.0).powi(2)).sum();
+    (pace > 0.0).then(|| (pace, (squares / base).sqrt()))
+}
+
+/// The rank that takes longest. One of which too little was measured to know its own pace is only taken if it takes
+/// clearly longer than the others: what it waits for them is most of its time.
+pub(crate) fn slowest(ranks: &[RankEstimate]) -> usize {
+    let longest = |known: bool| {
+        let of = (0..ranks.len()).filter(|&rank| ranks[rank].known == known);
+        of.max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total))
+    };
+    match (longest(true), longest(false)) {
+        (Some(known), Some(other)) if ranks[other].total > CLEARLY * ranks[known].total => other,
+        (Some(known), _) => known,
+        (None, other) => other.unwrap_or(0),
+    }
+}
+
 /// Target time over base time of what was measured: of phases that repeat, if there are any among them; none where that
 /// is less than [`LITTLE`] of the rank's time.
 fn progress_ratio(by_phase: &[Vec<Sample>]) -> Option<f64> {
@@ -337,21 +383,34 @@ fn variance_of_mean(seen: &[&Sample], mean: f64) -> (f64, f64) {
     (squares / (blocks - 1) as f64 / blocks as f64, (blocks - 1) as f64)
 }
 
-/// The error of the same plan replayed on the base runs, each predicted from the other, as an error on the target.
-fn replay(own: &[(usize, Sample)], target: &RankEstimate) -> f64 {
-    if own.iter().any(|(_, s)| s.again.is_none()) {
-        return 0.0;
+/// The error of the sample replayed on the base runs: each is predicted from its own times of the measured pieces and
+/// the other's profile; the larger error, as a share. A single run says of itself how far its measured pieces are off.
+pub(crate) fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
+    let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
+    for (phase, sample) in list {
+        if let Some(own) = by_phase.get_mut(*phase) {
+            own.push(*sample);
+        }
     }
-    let error = |time: fn(&Sample) -> f64, base: fn(&Sample) -> f64| {
-        let truth: f64 = own.iter().map(|(_, s)| time(s)).sum();
-        let replayed = |(phase, s): &(usize, Sample)| {
-            (*phase, Sample { base: base(s), again: None, target: s.target.map(|_| time(s)), ..*s })
-        };
-        let samples: Vec<_> = own.iter().map(replayed).collect();
-        let total = rank_estimate(target.phases.len(), &samples, 1.0).total;
+    let again = |s: &Sample| s.again.unwrap_or(s.base);
+    let error = |time: &dyn Fn(&Sample) -> f64, profile: &dyn Fn(&Sample) -> f64| {
+        let (mut truth, mut total) = (0.0, 0.0);
+        for own in by_phase.iter().flat_map(|list| strata(list)) {
+            let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = own.iter().partition(|s| s.target.is_some());
+            let sum = |list: &[&Sample], of: &dyn Fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
+            let (measured, rest) = (sum(&seen, time), sum(&unseen, time));
+            truth += measured + rest;
+            total += measured;
+            if seen.is_empty() || unseen.is_empty() {
+                // What was never measured has its own share of the interval.
+                total += rest;
+                continue;
+            }
+            let (n, m) = (seen.len() as f64, unseen.len() as f64);
+            let (here, there) = (sum(&seen, profile) / n, sum(&unseen, profile) / m);
+            total += m * drifted(measured / n, reliability(&own), here, there);
+        }
         if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
     };
-    let first = |s: &Sample| s.base;
-    let second = |s: &Sample| s.again.unwrap_or(0.0);
-    error(first, second).max(error(second, first)) * target.total
+    error(&|s: &Sample| s.base, &again).max(error(&again, &|s: &Sample| s.base))
 }

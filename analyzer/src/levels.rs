@@ -20,7 +20,7 @@ pub fn split(first: &[f64], second: &[f64]) -> Option<Vec<bool>> {
     let by_point = labels(&a, &order);
     order.sort_by(|&x, &y| a[x].total_cmp(&a[y]));
     let by_level = labels(&a, &order);
-    let confirmed = [by_point, by_level].into_iter().filter_map(|labels| Some((confirm(&b, &labels)?, labels)));
+    let confirmed = [by_point, by_level].into_iter().filter_map(|labels| Some((confirm(&a, &b, &labels)?, labels)));
     confirmed.max_by(|x, y| x.0.total_cmp(&y.0)).map(|(_, labels)| labels)
 }
 
@@ -44,10 +44,11 @@ fn labels(values: &[f64], order: &[usize]) -> Vec<bool> {
     labels
 }
 
-/// How much of the variance of `values` the labels explain, if it is enough.
-fn confirm(values: &[f64], labels: &[bool]) -> Option<f64> {
+/// How much of the variance of `values` the labels explain, if it is enough, and the same level is the higher one as in
+/// the run in which they were `found`.
+fn confirm(found: &[f64], values: &[f64], labels: &[bool]) -> Option<f64> {
     let n = values.len() as f64;
-    let mean_of = |level: bool| {
+    let mean_of = |values: &[f64], level: bool| {
         let (count, sum) = values
             .iter()
             .zip(labels)
@@ -55,14 +56,15 @@ fn confirm(values: &[f64], labels: &[bool]) -> Option<f64> {
             .fold((0.0, 0.0), |(count, sum), (value, _)| (count + 1.0, sum + value));
         (count, sum / f64::max(count, 1.0))
     };
-    let ((n0, m0), (n1, m1)) = (mean_of(false), mean_of(true));
+    let ((n0, m0), (n1, m1)) = (mean_of(values, false), mean_of(values, true));
+    let before = mean_of(found, true).1 - mean_of(found, false).1;
     let mean = values.iter().sum::<f64>() / n;
     let all: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
     let between = n0 * (m0 - mean) * (m0 - mean) + n1 * (m1 - mean) * (m1 - mean);
     let within = (all - between).max(all * 1e-12);
     let r2 = if all > 0.0 { between / all } else { 0.0 };
     let f = between / (within / (n - 2.0)).max(f64::MIN_POSITIVE);
-    (r2 >= 0.25 && f > 16.0 && (m1 - m0).abs() > 0.02).then_some(r2)
+    (r2 >= 0.25 && f > 16.0 && (m1 - m0) * before.signum() > 0.02).then_some(r2)
 }
 
 #[cfg(test)]
@@ -90,5 +92,8 @@ mod tests {
         let b: Vec<f64> = (0..12).map(|i| if i < 7 { 3.38 } else { 3.72 } + noise(i + 50)).collect();
         assert_eq!(split(&a, &b).unwrap(), (0..12).map(|i| i >= 7).collect::<Vec<_>>());
         assert_eq!(split(&[1.0; 20], &[1.0; 20]), None);
+        // At the same point, but the other way: the machine drifted.
+        let back: Vec<f64> = b.iter().rev().copied().collect();
+        assert_eq!(split(&a[1..11], &back[1..11]), None);
     }
 }

@@ -9,8 +9,7 @@
 //! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init and MPI_Finalize are timed in the launch of the
 //! restarts itself, the rest of them goes at the pace of what was measured.
 use crate::estimate::{
-    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, drifted, profile, rank_estimate, ratio, reliability, samples,
-    strata,
+    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, profile, rank_estimate, ratio, replayed, samples, slowest,
 };
 use crate::model::Analysis;
 use crate::noise::quantile;
@@ -91,11 +90,13 @@ pub fn estimate_restarts(analysis: &Analysis, restarts: &[Restart], edges: &[Edg
         estimate
     };
     let ranks: Vec<RankEstimate> = all.iter().enumerate().map(finish).collect();
-    let slowest = (0..ranks.len()).max_by(|&a, &b| ranks[a].total.total_cmp(&ranks[b].total)).unwrap_or(0);
+    let slowest = slowest(&ranks);
     let rank = ranks.get(slowest).cloned().unwrap_or_default();
     let own = all.get(slowest).map_or(&[][..], Vec::as_slice);
     let program = replayed(own, phases) * rank.total;
-    let sampling_s = machine(&groups, own, &rank.phases, confidence).hypot(program);
+    let shown = |at: usize| measured.get(&at).map_or(1, |(_, times)| *times);
+    let sampling_s =
+        machine(&groups, shown, own, &rank.phases, confidence).hypot(program).hypot(2.0 * FEW * rank.guessed);
     let coverage = coverage(own, &rank.phases);
     rank.conclude(slowest, analysis, sampling_s, coverage, confidence)
 }
@@ -162,54 +163,31 @@ fn group(first: usize, length: usize, mut list: Vec<&Restart>) -> Group {
 /// Takes MPI_Init out of the first piece and MPI_Finalize out of the last, and puts the rest of the process's end to a
 /// last piece that was measured up to its last event.
 fn trim(list: &mut [(usize, Sample)], edge: &Edge, pace: f64) {
-    let take = |sample: &mut Sample, time: Nanos| {
-        let less = |from: f64| (from - time.seconds()).max(0.0);
+    let take = |sample: &mut Sample, seconds: f64| {
+        let less = |from: f64| (from - seconds).max(0.0);
+        let left = (seconds - sample.base).max(0.0);
         (sample.base, sample.again) = (less(sample.base), sample.again.map(less));
+        left
     };
-    if let Some((_, first)) = list.first_mut() {
-        take(first, edge.init_base);
-    }
+    // Of a rank without an event before the first cut it lies behind that.
+    let mut left = edge.init_base.seconds();
+    list.iter_mut().take_while(|(_, sample)| sample.target.is_none()).for_each(|(_, sample)| left = take(sample, left));
     if let Some((_, last)) = list.last_mut() {
-        take(last, edge.finalize_base);
+        take(last, edge.finalize_base.seconds());
         last.target = last.target.map(|time| time + pace * edge.tail_base.seconds());
     }
 }
 
-/// The error of the sample replayed on the base runs: each is predicted from its own times of the measured pieces and
-/// the other's profile; the larger error, as a share. A single run says of itself how far its measured pieces are off.
-fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
-    let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
-    for (phase, sample) in list {
-        if let Some(own) = by_phase.get_mut(*phase) {
-            own.push(*sample);
-        }
-    }
-    let again = |s: &Sample| s.again.unwrap_or(s.base);
-    let error = |time: &dyn Fn(&Sample) -> f64, profile: &dyn Fn(&Sample) -> f64| {
-        let (mut truth, mut total) = (0.0, 0.0);
-        for own in by_phase.iter().flat_map(|list| strata(list)) {
-            let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = own.iter().partition(|s| s.target.is_some());
-            let sum = |list: &[&Sample], of: &dyn Fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
-            let (measured, rest) = (sum(&seen, time), sum(&unseen, time));
-            truth += measured + rest;
-            total += measured;
-            if seen.is_empty() || unseen.is_empty() {
-                // What was never measured has its own share of the interval.
-                total += rest;
-                continue;
-            }
-            let (n, m) = (seen.len() as f64, unseen.len() as f64);
-            let (here, there) = (sum(&seen, profile) / n, sum(&unseen, profile) / m);
-            total += m * drifted(measured / n, reliability(&own), here, there);
-        }
-        if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
-    };
-    error(&|s: &Sample| s.base, &again).max(error(&again, &|s: &Sample| s.base))
-}
-
 /// The half-width that the machine's scatter gives, in seconds: between repetitions of a stretch, or between stretches
-/// in their ratio to the base, whichever is the larger.
-fn machine(groups: &[Group], own: &[(usize, Sample)], phases: &[PhaseEstimate], confidence: f64) -> f64 {
+/// in their ratio to the base, whichever is the larger. Stretches of several lengths may show the same piece (`shown`: how
+/// many): then each speaks for a part of what it stands for.
+fn machine(
+    groups: &[Group],
+    shown: impl Fn(usize) -> u32,
+    own: &[(usize, Sample)],
+    phases: &[PhaseEstimate],
+    confidence: f64,
+) -> f64 {
     let (mut squares, mut repetitions) = (0.0, 0.0);
     for group in groups {
         let mean = group.totals.iter().sum::<f64>() / group.totals.len() as f64;
@@ -225,11 +203,11 @@ fn machine(groups: &[Group], own: &[(usize, Sample)], phases: &[PhaseEstimate], 
         let length = group.times.first().map_or(0, Vec::len);
         let stretch = own.get(group.first..group.first + length).unwrap_or_default();
         // Of its phase, a measured occurrence stands for its share of those that were measured.
-        let share = |(phase, sample): &(usize, Sample)| {
+        let share = |(at, (phase, sample)): (usize, &(usize, Sample))| {
             let phase = phases.get(*phase).filter(|p| p.measured > 0 && sample.target.is_some());
-            phase.map_or(0.0, |p| p.total_s / p.measured as f64)
+            phase.map_or(0.0, |p| p.total_s / p.measured as f64 / f64::from(shown(group.first + at)))
         };
-        let stands_for: f64 = stretch.iter().map(share).sum();
+        let stands_for: f64 = stretch.iter().enumerate().map(share).sum();
         variance += (stands_for * scatter).powi(2) / group.totals.len() as f64;
         let repeats = |(phase, _): &&(usize, Sample)| phases.get(*phase).is_some_and(|p| p.measured > 1);
         if let Some(ratio) = ratio(stretch.iter().filter(repeats).map(|(_, s)| s)) {

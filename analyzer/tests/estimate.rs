@@ -68,6 +68,46 @@ fn a_rank_that_shows_nothing_goes_at_the_pace_of_the_others() {
     assert!((estimate.total_s - 0.33).abs() < 1e-3, "{}", estimate.total_s);
 }
 
+/// One of two phases has nine tenths of the time, and of the other more was measured than its share.
+#[test]
+fn what_was_not_measured_goes_at_the_pace_of_the_run_and_not_of_the_sample() {
+    let mut run = vec![(2, 200_000_000)];
+    run.extend((0..100).flat_map(|_| [(0, 9_000_000), (1, 1_000_000)]));
+    let analysis = analysis(&[run], Some(1.0));
+    // A pair, and ten more of the second phase, which takes three times as long there.
+    let measured = |at: usize, (phase, piece): (u32, &Piece)| match phase {
+        0 if at < 3 => Some(piece.time),
+        1 if at < 24 => Some(Nanos(3 * piece.time.0)),
+        _ => None,
+    };
+    let times = analysis.pieces[0].iter().enumerate().map(|(at, piece)| measured(at, (piece.phase.0, piece))).collect();
+    let found = estimate(&analysis, &[times], 0.95);
+    assert!((found.unmeasured_s - 0.24).abs() < 1e-6, "{}", found.unmeasured_s);
+    // Twice how far the paces lie apart, which is half of their mean in root mean square.
+    assert!((found.rest_s / found.unmeasured_s - 1.0).abs() < 1e-6, "{}", found.rest_s);
+}
+
+/// All time of the second rank lies in a piece that was not measured, and is no longer than the first's.
+#[test]
+fn a_rank_that_shows_nothing_does_not_speak_for_the_run() {
+    let busy: Vec<(u32, u64)> = (0..100).map(|_| (0, 1_000_000)).collect();
+    let analysis = analysis(&[busy, vec![(0, 10), (0, 10), (1, 101_000_000)]], None);
+    let found = estimate(&analysis, &prefix(&analysis, 2, 3.0), 0.95);
+    assert!(found.rank == 0 && found.coverage > 0.0, "{found:?}");
+    let analysis = Analysis { pieces: analysis.pieces[1..].to_vec(), ..analysis };
+    assert_eq!(estimate(&analysis, &prefix(&analysis, 1, 1.0), 0.95).rank, 0, "there is no other");
+}
+
+/// One run tells from itself how far its beginning is off.
+#[test]
+fn the_drift_that_the_estimate_follows_does_not_widen_the_interval() {
+    let falling: Vec<(u32, u64)> = (0..100).map(|i| (0, 3_000_000 - 20_000 * i)).collect();
+    let analysis = analysis(std::slice::from_ref(&falling), Some(1.0));
+    let found = estimate(&analysis, &prefix(&analysis, 30, 1.0), 0.95);
+    assert!((found.total_s / seconds(&analysis, 0) - 1.0).abs() < 0.01, "{}", found.total_s);
+    assert!(found.sampling_s < 0.2 * found.total_s, "{} of {}", found.sampling_s, found.total_s);
+}
+
 /// The first of twenty occurrences takes three times as long as the others: it touches memory for the first time.
 #[test]
 fn what_stands_out_does_not_speak_for_the_others() {

@@ -85,6 +85,29 @@ fn repetition_narrows_the_interval() {
     assert!(of(1) < 0.5 * seconds(&analysis, 0), "one restart says something: {}", of(1));
 }
 
+/// A second launch has time left for longer stretches: they say more, and not that there is more to be said.
+#[test]
+fn stretches_of_several_lengths_narrow_the_interval_too() {
+    let analysis = iterations(1000);
+    let of = |counts: &[usize]| {
+        let restarts: Vec<Restart> = counts.iter().map(|&count| restart(&analysis, 500, count, 1.0)).collect();
+        estimate_restarts(&analysis, &restarts, &[], 0.95).half_width_s
+    };
+    assert!(of(&[40, 41, 42, 43]) < 0.6 * of(&[40]), "{} {}", of(&[40, 41, 42, 43]), of(&[40]));
+}
+
+/// The start of a rank without an event before the first cut, or the second, lies behind those.
+#[test]
+fn a_rank_that_begins_late_has_its_init_taken_out_once() {
+    let mut analysis = iterations(100);
+    for (at, time) in [(0, 0), (1, 0), (2, 70_000_000)] {
+        (analysis.pieces[1][at].time, analysis.pieces[1][at].again) = (Nanos(time), Some(Nanos(time)));
+    }
+    let edge = Edge { init_base: Nanos(30_000_000), init_target: Nanos(30_000_000), ..Edge::default() };
+    let estimate = estimate_restarts(&analysis, &[restart(&analysis, 10, 5, 1.0)], &[edge; 2], 0.95);
+    assert!((estimate.total_s - seconds(&analysis, 0)).abs() < 1e-6, "{}", estimate.total_s);
+}
+
 #[test]
 fn a_burst_of_noise_in_one_repetition_is_left_out() {
     let analysis = iterations(100);

@@ -63,6 +63,12 @@ pub struct Step {
     pub watch: Vec<Vec<u64>>,
 }
 
+/// Where a rank writes where it stands ([`crate::Stand`], as JSON) when it is asked ([`crate::ask`]), in the folder of a
+/// replay.
+pub fn stand_file(rank: u32) -> String {
+    format!("rank-{rank:05}.stand")
+}
+
 /// What a rank reports of a run that saved images: `rank-00000.json` in the folder of the images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointReport {

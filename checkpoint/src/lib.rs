@@ -12,4 +12,5 @@ mod restore_huge;
 pub mod restore_over;
 mod saving;
 
-pub use phasecast_mpi::Taken;
+pub use phasecast_mpi::{Stand, Taken};
+pub use phasecast_process::threads::{ASKING, ask};

@@ -10,7 +10,8 @@ use std::os::unix::fs::FileExt;
 /// What stands behind a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing.
+    /// Nothing, or a guard (`MADV_GUARD_INSTALL`, as C libraries from 2.42 on put at the ends of threads' stacks), which
+    /// cannot be read and comes back as memory that was not touched.
     Absent,
     /// The kernel's page of zeros.
     Zero { huge: bool },
@@ -27,6 +28,8 @@ pub(crate) type Stretch = (u64, Kind);
 pub(crate) struct Kinds {
     pagemap: File,
     scan: bool,
+    /// What the ioctl tells of a page.
+    told: u64,
 }
 
 const PATH: &str = "/proc/self/pagemap";
@@ -65,19 +68,29 @@ const IS_PRESENT: u64 = 1 << 3;
 const IS_SWAPPED: u64 = 1 << 4;
 const IS_PFNZERO: u64 = 1 << 5;
 const IS_HUGE: u64 = 1 << 6;
+/// From Linux 6.16 on.
+const IS_GUARD: u64 = 1 << 8;
+const TOLD: u64 = IS_FILE | IS_PRESENT | IS_SWAPPED | IS_PFNZERO | IS_HUGE;
 
 /// Bits of an entry of `/proc/self/pagemap`.
 const ENTRY_PRESENT: u64 = 1 << 63;
 const ENTRY_SWAPPED: u64 = 1 << 62;
 const ENTRY_FILE: u64 = 1 << 61;
+const ENTRY_GUARD: u64 = 1 << 58;
 const ENTRY_EXCLUSIVE: u64 = 1 << 56;
 
 impl Kinds {
     /// Opens the kernel's view; with the ioctl if the kernel has it.
     pub fn open() -> Result<Kinds, MemoryError> {
         let error = |source| MemoryError::Proc { path: PATH, action: "open", source };
-        let mut kinds = Kinds { pagemap: File::open(PATH).map_err(error)?, scan: true };
-        kinds.scan = kinds.scan_once(0, PAGE as u64, &mut [PageRegion::default()]).is_ok();
+        let mut kinds = Kinds { pagemap: File::open(PATH).map_err(error)?, scan: false, told: TOLD };
+        for told in [TOLD | IS_GUARD, TOLD] {
+            kinds.told = told;
+            kinds.scan = kinds.scan_once(0, PAGE as u64, &mut [PageRegion::default()]).is_ok();
+            if kinds.scan {
+                break;
+            }
+        }
         Ok(kinds)
     }
 
@@ -102,7 +115,7 @@ impl Kinds {
             vec: out.as_mut_ptr() as u64,
             vec_len: out.len() as u64,
             category_anyof_mask: IS_PRESENT | IS_SWAPPED,
-            return_mask: IS_FILE | IS_PRESENT | IS_SWAPPED | IS_PFNZERO | IS_HUGE,
+            return_mask: self.told,
             ..ScanArgument::default()
         };
         // SAFETY: the argument has the layout that the kernel defines and names `out`, which is as long as it says.
@@ -119,6 +132,7 @@ impl Kinds {
                 push(&mut stretches, (region.start - at) / PAGE as u64, Kind::Absent);
                 let huge = region.categories & IS_HUGE != 0;
                 let kind = match region.categories {
+                    c if c & IS_GUARD != 0 => Kind::Absent,
                     c if c & IS_PFNZERO != 0 => Kind::Zero { huge },
                     c if c & IS_FILE != 0 => Kind::File,
                     _ => Kind::Own { huge },
@@ -198,7 +212,7 @@ fn shared(mapping: &Mapping, kinds: Vec<Stretch>) -> io::Result<Vec<Stretch>> {
 /// looked at ([`Kinds::sure`]). A huge page of zeros looks like a file's, in memory that has none.
 fn kind(entry: u64, anonymous: bool) -> Kind {
     match entry {
-        e if e & (ENTRY_PRESENT | ENTRY_SWAPPED) == 0 => Kind::Absent,
+        e if e & (ENTRY_PRESENT | ENTRY_SWAPPED) == 0 || e & ENTRY_GUARD != 0 => Kind::Absent,
         e if e & ENTRY_SWAPPED != 0 => Kind::Own { huge: false },
         e if e & ENTRY_FILE != 0 && !anonymous => Kind::File,
         e if e & ENTRY_FILE == 0 && e & ENTRY_EXCLUSIVE != 0 => Kind::Own { huge: false },

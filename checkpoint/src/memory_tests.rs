@@ -273,6 +273,38 @@ fn kernels_without_the_ioctl_are_served_by_the_older_files() {
     }
 }
 
+/// As C libraries from 2.42 on put at the ends of threads' stacks.
+#[test]
+fn a_guard_within_memory_comes_back_as_memory_that_was_not_touched() {
+    let _alone = alone();
+    huge_off(true);
+    let base = 0x2007_4000_0000;
+    let range = base..base + 8 * PAGE64;
+    map(base, 8 * PAGE64, RW, ANON, None);
+    scribble(base, 8);
+    // MADV_GUARD_INSTALL, from Linux 6.13 on.
+    // SAFETY: a mark on a mapping of this test.
+    if unsafe { libc::madvise((base + PAGE64) as _, PAGE, 102) } != 0 {
+        unmap(&range);
+        return;
+    }
+    for kinds in [Kinds::open, Kinds::without_ioctl] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::create(folder.path(), 0).unwrap();
+        let (state, stats) = save(&range, kinds().unwrap(), &mut store, 1);
+        assert_eq!(stats.data, 7 * PAGE64);
+        let expected = [0, 2, 7].map(|page| read(base + page * PAGE64));
+        unmap(&range);
+        let images = Images::open(folder.path()).unwrap();
+        restore::memory(&images, &state, Remains::default()).unwrap();
+        assert_eq!([0, 2, 7].map(|page| read(base + page * PAGE64)), expected);
+        assert_eq!(read(base + PAGE64), 0);
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::madvise((base + PAGE64) as _, PAGE, 102) }, 0);
+    }
+    unmap(&range);
+}
+
 #[test]
 fn a_place_that_is_taken_is_refused_and_nothing_is_left() {
     let _alone = alone();

@@ -1,6 +1,6 @@
 //! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
 use crate::host::{FIRST_FILES, Work, work, write_report};
-use crate::job::{End, ReplayReport, Step, StepReport};
+use crate::job::{End, ReplayReport, Step, StepReport, stand_file};
 use crate::restore;
 use crate::restore_over::Remains;
 use anyhow::{Context, Result, anyhow, bail};
@@ -107,6 +107,7 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, 
     }
     gate::install(phasecast_mpi::dispatch)?;
     fence::install()?;
+    phasecast_mpi::answer_to(&out.join(stand_file(rank)));
     let report = ReplayReport {
         boot_id: boot_id(),
         rank,

@@ -49,9 +49,9 @@ impl Comparison {
     pub fn of(predictions: &[(String, Prediction)]) -> Comparison {
         let mut sorted: Vec<&(String, Prediction)> = predictions.iter().collect();
         sorted.sort_by(|a, b| a.1.pet_s.total_cmp(&b.1.pet_s));
-        let best = sorted.first().map(|(_, p)| (p.pet_s, p.interval_s));
+        let best = sorted.first().map(|(_, p)| (p.pet_s, p.run_interval_s));
         let entries = sorted.iter().map(|(name, p)| {
-            let (fastest, interval) = best.unwrap_or((p.pet_s, p.interval_s));
+            let (fastest, interval) = best.unwrap_or((p.pet_s, p.run_interval_s));
             Entry {
                 place: 1 + sorted.iter().filter(|(_, other)| other.pet_s < p.pet_s).count(),
                 name: name.clone(),
@@ -62,7 +62,7 @@ impl Comparison {
                 pet_s: p.pet_s,
                 interval_s: p.interval_s,
                 ratio: if fastest > 0.0 { p.pet_s / fastest } else { 1.0 },
-                tied: p.interval_s[0] <= interval[1],
+                tied: p.run_interval_s[0] <= interval[1],
                 set_s: p.set_s,
                 coverage: p.coverage,
                 aet_s: p.aet_s,

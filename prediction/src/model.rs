@@ -32,7 +32,7 @@ pub struct Prediction {
     /// Share of the base run's time that was measured on the target, 0 to 1; with `restart`, that lies in phases of
     /// which occurrences were measured.
     pub coverage: f64,
-    /// From launch to the start of the last rank's process (with `restart`: the first), in seconds.
+    /// From launch to the start of the first rank's process, in seconds.
     pub startup_s: f64,
     /// Time predicted for what was not measured, in seconds.
     pub residual_s: f64,

@@ -47,21 +47,21 @@ pub fn run(launcher: &Launcher, folder: &Path, ranks: u32, command: &[String]) -
         bail!("the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI?", trace.size());
     }
     let here = boot_id();
-    let (mut first, mut last) = (0, launched);
+    let (mut first, mut last) = (None, launched);
     let mut longest = Nanos(0);
     for rank in trace.ranks() {
         let (start, end) = trace.span(rank);
         longest = longest.max(end.since(start));
         if let Some(header) = trace.header(rank).filter(|h| h.boot_id == here) {
-            first = first.max(header.clock.monotonic_ns);
+            first = Some(first.unwrap_or(u64::MAX).min(header.clock.monotonic_ns));
             last = last.max(header.clock.monotonic_ns + end.since(start).0);
         }
     }
     let aet_s = Nanos(ended).since(Nanos(launched)).seconds();
     // Where no rank has this host's clock, what is not the longest rank's is the start's.
     let (startup_s, teardown_s) = match first {
-        0 => ((aet_s - longest.seconds()).max(0.0), 0.0),
-        _ => (Nanos(first).since(Nanos(launched)).seconds(), Nanos(ended).since(Nanos(last)).seconds()),
+        None => ((aet_s - longest.seconds()).max(0.0), 0.0),
+        Some(first) => (Nanos(first).since(Nanos(launched)).seconds(), Nanos(ended).since(Nanos(last)).seconds()),
     };
     Ok(BaseRun { trace, aet_s, startup_s, teardown_s })
 }

@@ -75,16 +75,9 @@ impl Place {
         command
     }
 
-    /// Signs the stencil of an MPI without the test at the end. Where other work disturbs both base runs, no signature
-    /// may seem to pay (exit code 4): then again.
-    pub fn signed(&self, mpi: Mpi) -> Outcome {
-        for _ in 0..3 {
-            let outcome = run(&mut self.sign(mpi, &["--no-verify"]));
-            if outcome.code != 4 {
-                return outcome.succeeded();
-            }
-        }
-        run(&mut self.sign(mpi, &["--no-verify"])).succeeded()
+    /// Signs the stencil of an MPI without the test at the end.
+    pub fn signed(&self, mpi: Mpi, more: &[&str]) -> Outcome {
+        until_it_pays(|| run(&mut self.sign(mpi, &[&["--no-verify"], more].concat()))).succeeded()
     }
 
     /// Puts a signature of the stencil of an MPI here that is made once for all tests of a file. Its program is gone.
@@ -93,7 +86,7 @@ impl Place {
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = made.entry(mpi).or_insert_with(|| {
             let elsewhere = Place::new();
-            elsewhere.signed(mpi);
+            elsewhere.signed(mpi, &[]);
             fs::read(elsewhere.path().join("app.phc")).expect("it was written")
         });
         fs::write(self.path().join("app.phc"), bytes).expect("the folder for temporary files can be written to");
@@ -120,19 +113,34 @@ impl Place {
         self.processes().into_iter().filter(|&pid| is_host(pid) || exe(pid).starts_with(self.path())).collect()
     }
 
-    /// The ranks of which command line or environment holds this, once there are two of them.
+    /// Whether a file of this name is anywhere in the folder.
+    pub fn has(&self, name: &str) -> bool {
+        fn within(folder: &Path, name: &str) -> bool {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let is_it = |entry: fs::DirEntry| entry.file_name() == name || within(&entry.path(), name);
+            entries.into_iter().any(is_it)
+        }
+        within(self.path(), name)
+    }
+
+    /// The ranks of which command line or environment holds this, if there are two of them.
+    pub fn two_ranks(&self, with: &str) -> Option<Vec<i32>> {
+        let told = |pid: &i32| ["cmdline", "environ"].iter().any(|of| holds(&file_of(*pid, of), with.as_bytes()));
+        let found: Vec<i32> = self.ranks().into_iter().filter(told).collect();
+        (found.len() == 2).then_some(found)
+    }
+
+    /// The same, once there are two.
     ///
     /// # Panics
     /// If they do not come.
     pub fn wait_for_ranks(&self, with: &str) -> Vec<i32> {
-        let told = |pid: &i32| ["cmdline", "environ"].iter().any(|of| holds(&file_of(*pid, of), with.as_bytes()));
-        let patience = Instant::now() + Duration::from_secs(60);
+        let patience = Instant::now() + Duration::from_secs(180);
         loop {
-            let found: Vec<i32> = self.ranks().into_iter().filter(told).collect();
-            if found.len() == 2 {
+            if let Some(found) = self.two_ranks(with) {
                 return found;
             }
-            assert!(Instant::now() < patience, "the ranks of {with:?} did not start: {found:?}");
+            assert!(Instant::now() < patience, "the ranks of {with:?} did not start");
             sleep(Duration::from_millis(5));
         }
     }
@@ -154,6 +162,13 @@ impl Place {
         let left: Vec<_> = names.filter(|name| !name.to_str().is_some_and(known)).collect();
         assert!(left.is_empty(), "{left:?} are left");
     }
+}
+
+/// How an attempt at a signature ends: where other work disturbs both base runs, none may seem to pay (exit code 4), and
+/// it is tried again.
+pub fn until_it_pays(mut attempt: impl FnMut() -> Outcome) -> Outcome {
+    let tries = (0..3).map(|_| attempt()).find(|outcome| outcome.code != 4);
+    tries.unwrap_or_else(attempt)
 }
 
 /// What a command printed as JSON.

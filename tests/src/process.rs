@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long a command may take before it is ended and the test fails.
-pub const LIMIT: Duration = Duration::from_secs(90);
+pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// What a command left.
 #[derive(Debug)]
@@ -75,6 +75,11 @@ impl Running {
         text(&self.stdout)
     }
 
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_some()
+    }
+
     /// Waits until `found` is in standard output, and returns it all.
     ///
     /// # Panics
@@ -85,8 +90,7 @@ impl Running {
             if found(&output) {
                 return output;
             }
-            let ended = self.child.try_wait().expect("a child can be waited for").is_some();
-            if ended || Instant::now() > self.until {
+            if self.has_ended() || Instant::now() > self.until {
                 self.end();
                 panic!("{}: not seen what was waited for\n{output}\n{}", self.words, text(&self.stderr));
             }

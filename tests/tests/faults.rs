@@ -3,7 +3,7 @@
 
 use nix::sys::signal::Signal;
 use phasecast_tests::mpi::Mpi;
-use phasecast_tests::place::{LAUNCHERS, Place, json, parent, send};
+use phasecast_tests::place::{LAUNCHERS, Place, json, parent, send, until_it_pays};
 use phasecast_tests::process::{Outcome, Running, run, start};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -39,10 +39,17 @@ fn ranks_and_launchers_that_die_while_signing() {
             let place = Place::alone();
             let mpi = if (number % 2 == 0) == launcher { Mpi::OpenMpi } else { Mpi::Mpich };
             let what = format!("{stage}, launcher {launcher}, {}", mpi.name());
-            let sign = start(&mut place.sign(mpi, &[]));
-            let ranks = place.wait_for_ranks(stage);
-            strike(&sign, &ranks, launcher);
-            let outcome = ends_soon(sign, &what);
+            let outcome = until_it_pays(|| {
+                let mut sign = start(&mut place.sign(mpi, &[]));
+                while !sign.has_ended() {
+                    if let Some(ranks) = place.two_ranks(stage) {
+                        strike(&sign, &ranks, launcher);
+                        return ends_soon(sign, &what);
+                    }
+                    sleep(Duration::from_millis(5));
+                }
+                sign.finish()
+            });
             if number == 3 && outcome.code == 0 {
                 // The test at the end did without the one that died, and says so.
                 assert!(json(&outcome)["verified"]["notes"].to_string().contains("failed"), "{what}: {outcome:?}");
@@ -151,7 +158,8 @@ fn a_rank_without_its_image_is_not_signed() {
             "mpirun.openmpi \"$@\" || exit; images=$(echo .phasecast-*/images-1); [ ! -d $images ] || {remove}"
         );
         let launcher = wrapper(&place, &script);
-        let outcome = run(&mut place.sign(Mpi::OpenMpi, &["--no-verify", "--launcher", &launcher]));
+        let mut sign = place.sign(Mpi::OpenMpi, &["--no-verify", "--launcher", &launcher]);
+        let outcome = until_it_pays(|| run(&mut sign));
         let told = outcome.stderr.lines().last().unwrap_or_default();
         assert!(outcome.code != 0 && told.contains("rank-00001") | told.contains("rank 1"), "{remove}: {outcome:?}");
         place.assert_clean(&[]);
@@ -190,7 +198,7 @@ fn launchers_of_another_number_of_ranks() {
 #[test]
 fn another_version_of_the_program() {
     let place = Place::alone();
-    place.signed(Mpi::OpenMpi);
+    place.signed(Mpi::OpenMpi, &[]);
     let program = place.program(Mpi::OpenMpi, "stencil.c");
     let mut bytes = fs::read(&program).expect("it is there");
     bytes.push(0);
@@ -224,11 +232,14 @@ fn a_processor_that_lacks_the_baseline() {
     }
 }
 
+/// As many images in each signature.
+const IMAGES: [&str; 2] = ["--images", "2"];
+
 /// Signs on a disk of this size: what is left there, by name, after the exit code.
 fn signed_on_a_disk_of(kib: u32, place: &Place) -> (Outcome, Vec<String>) {
     let disk = place.path().join("openmpi-disk");
     fs::create_dir_all(&disk).expect("a folder");
-    let sign = place.sign(Mpi::OpenMpi, &["--no-verify"]);
+    let sign = place.sign(Mpi::OpenMpi, &[&["--no-verify"], &IMAGES[..]].concat());
     let mut command = Command::new("unshare");
     let script = format!(
         "mount -t tmpfs -o size={kib}k none \"$0\" || exit 99; cd \"$0\"; \"$@\" > /dev/null; code=$?; ls -A; exit $code"
@@ -244,12 +255,17 @@ fn signed_on_a_disk_of(kib: u32, place: &Place) -> (Outcome, Vec<String>) {
 #[test]
 fn disks_that_are_full_before_the_signature_is_whole() {
     let place = Place::alone();
-    place.signed(Mpi::OpenMpi);
+    place.signed(Mpi::OpenMpi, &IMAGES);
     let size = fs::metadata(place.path().join("app.phc")).expect("it was written").len() / 1024;
     // In the images, and in packing them.
     for percent in [40, 150] {
         let kib = (size * percent / 100) as u32;
-        let (outcome, left) = signed_on_a_disk_of(kib, &place);
+        let mut left = Vec::new();
+        let outcome = until_it_pays(|| {
+            let (outcome, names) = signed_on_a_disk_of(kib, &place);
+            left = names;
+            outcome
+        });
         let what = format!("{kib} KiB for {size} KiB: {outcome:?}");
         assert!(outcome.code == 1 && outcome.stderr.contains("No space left"), "{what}");
         assert!(left.is_empty(), "{left:?} are left, {what}");

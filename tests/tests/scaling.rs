@@ -31,7 +31,7 @@ fn traced(place: &Place, mpi: Mpi, ranks: u32) {
     let mut command = mpi.launcher(ranks);
     command.current_dir(place.path()).arg(phasecast_tests::phasecast());
     command.args(["trace", "--quiet", "--clock", "computing", "-o", &raw, "--"]);
-    run(command.arg(place.program(mpi, "heat.c")).args(["256", "60"])).succeeded();
+    run(command.arg(place.program(mpi, "heat.c")).args(["256", "600"])).succeeded();
     run(&mut place.phasecast(&["transform", &raw, "--target", "here.toml", "-o", &full])).succeeded();
 }
 

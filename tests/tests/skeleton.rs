@@ -33,7 +33,7 @@ fn traced_by(place: &Place, mpi: Mpi, ranks: u32, clock: &str, name: &str, sourc
 #[test]
 fn a_trace_of_what_ranks_compute_gives_a_skeleton_without_a_comparison() {
     let place = Place::alone();
-    traced_by(&place, Mpi::OpenMpi, 4, "computing", "base.trace", "heat.c", &["256", "300"]);
+    traced_by(&place, Mpi::OpenMpi, 4, "computing", "base.trace", "heat.c", &["256", "6000"]);
     let words = ["skeleton", "base.trace", "-o", "heat.skeleton", "--ratio", "10", "--json"];
     let made = json(&run(&mut place.phasecast(&words)).succeeded());
     assert!((8.0..12.0).contains(&number(&made, "ratio")), "{made}");
@@ -48,14 +48,15 @@ fn a_trace_of_what_ranks_compute_gives_a_skeleton_without_a_comparison() {
     let heat = place.program(Mpi::OpenMpi, "heat.c");
     let skeleton = |folder: &str, program: &str| {
         let mut command = place.phasecast(&["skeleton", "base.trace", "-o", folder, "--ratio", "10", "--json"]);
-        run(command.args(["--launcher", phasecast_tests::place::LAUNCHERS[0], "--", program, "256", "300"]))
+        run(command.args(["--launcher", phasecast_tests::place::LAUNCHERS[0], "--", program, "256", "6000"]))
     };
     let made = json(&skeleton("turns", &heat.to_string_lossy()).succeeded());
     let runs = made["skeleton"]["runs"].as_array().map_or(0, Vec::len);
     let turns = made["skeleton"]["turns"].as_array().expect("runs in turn");
-    assert!(turns.len() >= 3 && runs == 2 * turns.len(), "{made}");
-    assert!(turns.iter().all(|turn| number(turn, "program_s") > 0.0 && number(turn, "stands_for_s") > 0.0), "{made}");
-    assert!(!made["left_out"].to_string().contains("what ranks compute"), "{made}");
+    let left_out = made["left_out"].to_string();
+    let told = turns.len() >= 3 && turns.iter().map(|turn| number(turn, "program_s")).sum::<f64>() > 0.0;
+    assert!(runs == 2 * turns.len() && told != left_out.contains("launches of MPI differ"), "{made}");
+    assert!(!left_out.contains("what ranks compute"), "{made}");
     let failed = skeleton("none", "./no-such-program");
     assert!(failed.code != 0 && failed.stderr.contains("the program failed under"), "{failed:?}");
     assert!(!place.path().join("none").exists());
@@ -64,7 +65,7 @@ fn a_trace_of_what_ranks_compute_gives_a_skeleton_without_a_comparison() {
 #[test]
 fn a_skeleton_predicts_its_program_under_both_mpis() {
     let place = Place::alone();
-    traced(&place, Mpi::OpenMpi, 2, "base.trace", "heat.c", &["256", "300"]);
+    traced(&place, Mpi::OpenMpi, 2, "base.trace", "heat.c", &["256", "3000"]);
     let words = ["skeleton", "base.trace", "-o", "heat.skeleton", "--ratio", "10", "--json"];
     let made = json(&run(&mut place.phasecast(&words)).succeeded());
     let ratio = number(&made, "ratio");

@@ -49,10 +49,13 @@ fn exit_without_finalize() {
 #[test]
 fn without_mpi() {
     for mpi in BOTH {
-        let traced = Job::new(mpi, 2, &["bash", "-c", "ls / >/dev/null; exit 3"]).run();
-        assert_eq!(traced.outcome.code, 3);
-        let said = traced.outcome.stderr.lines().filter(|line| line.contains("there is no trace in")).count();
-        assert_eq!(said, 2, "{:?}", traced.outcome);
+        // A rank that fails may end the other before that says anything.
+        for (end, code, least) in [("true", 0, 2), ("exit 3", 3, 1)] {
+            let traced = Job::new(mpi, 2, &["bash", "-c", &format!("ls / >/dev/null; {end}")]).run();
+            assert_eq!(traced.outcome.code, code);
+            let said = traced.outcome.stderr.lines().filter(|line| line.contains("there is no trace in")).count();
+            assert!((least..=2).contains(&said), "{:?}", traced.outcome);
+        }
     }
 }
 

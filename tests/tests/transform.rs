@@ -64,9 +64,11 @@ fn the_same_machine_gives_the_trace_back_and_another_takes_twice_as_long() {
             ["--target", "a.toml", "-o", "same.trace", "--observed", "base.trace", "--prediction", "p.json", "--json"];
         let same = json(&transform(&place, &words).succeeded());
         let (base, run_s) = (number(&same, "base_run_s"), number(&same, "run_s"));
-        // To one per cent or better on a quiet machine; a hiccup of 1 ms is another per cent of this short run, and the
-        // made costs do not explain it. That the trace comes back exactly is a law of made traces.
-        assert!((run_s / base - 1.0).abs() < 0.05, "{run_s} of {base}");
+        // What is computed comes back; of calls only what the made costs explain, so that each hiccup within one makes the
+        // run shorter. That the trace comes back exactly is a law of made traces.
+        let compute = |of: &Value, key: &str| number(&of["phases"][0], key);
+        assert!((compute(&same, "total_s") / compute(&same, "base_s") - 1.0).abs() < 1e-6, "{same}");
+        assert!((compute(&same, "base_s")..1.05 * base).contains(&run_s), "{run_s} of {base}");
         assert!((number(&same, "pet_s") - run_s - 0.1).abs() < 1e-9, "{same}");
         let rows = same["table"].as_array().expect("a table");
         let row = rows.iter().find(|row| row["name"] == "MPI_Isend").expect("sends are compared");
@@ -74,7 +76,6 @@ fn the_same_machine_gives_the_trace_back_and_another_takes_twice_as_long() {
 
         let twice = json(&transform(&place, &["--target", "b.toml", "-o", "twice.trace", "--json"]).succeeded());
         assert!((number(&twice, "ratio") - 2.0).abs() < 1e-9, "{twice}");
-        let compute = |of: &Value, key: &str| number(&of["phases"][0], key);
         assert!((compute(&twice, "total_s") / compute(&twice, "base_s") - 2.0).abs() < 1e-6, "{twice}");
 
         let stat = json(&run(&mut place.phasecast(&["stat", "twice.trace", "--json"])).succeeded());
@@ -99,9 +100,9 @@ fn the_same_machine_gives_the_trace_back_and_another_takes_twice_as_long() {
 fn ratios_come_from_small_runs_of_another_build() {
     let place = Place::alone();
     fs::write(place.path().join("a.toml"), MACHINE).expect("a machine file");
-    traced(&place, Mpi::OpenMpi, "base.trace", ["128", "200"]);
-    traced(&place, Mpi::OpenMpi, "small.trace", ["64", "100"]);
-    traced(&place, Mpi::Mpich, "other.trace", ["64", "100"]);
+    traced(&place, Mpi::OpenMpi, "base.trace", ["256", "400"]);
+    traced(&place, Mpi::OpenMpi, "small.trace", ["192", "300"]);
+    traced(&place, Mpi::Mpich, "other.trace", ["192", "300"]);
     let words = ["--target", "a.toml", "-o", "new.trace", "--json", "--ratios-from", "small.trace", "other.trace"];
     let new = json(&transform(&place, &words).succeeded());
     assert_eq!(new["ratio_from"], "runs", "{new}");
@@ -111,7 +112,7 @@ fn ratios_come_from_small_runs_of_another_build() {
             && r["before"].as_str().is_some_and(|b| b.starts_with("MPI_Recv"))
     });
     let iterate = iterate.unwrap_or_else(|| panic!("no Iterate: {new}"));
-    assert_eq!(iterate["count"], 200, "{iterate}");
+    assert_eq!(iterate["count"], 400, "{iterate}");
     assert!((0.05..20.0).contains(&number(iterate, "ratio")), "{iterate}");
 }
 

@@ -36,6 +36,11 @@ impl Places {
             which,
         })
     }
+
+    /// Where the program's requests stand, and how many there are.
+    pub fn requests(&self, arg: &impl Fn(usize) -> usize) -> (usize, usize) {
+        (arg(self.requests), self.count.map_or(1, |at| arg(at) as i32 as usize))
+    }
 }
 
 /// Completes requests.

@@ -74,6 +74,8 @@ impl Drained {
 
 /// How long ranks wait at a cut for what is under way before they refuse it.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The same for what is done at once if all ranks have begun it, and never if one of them has not.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Drains the network. To be called by all ranks when each has stopped at its position. An error is the reason why this
 /// cut cannot be saved (on some rank); the program can go on either way. `refusal`: this rank knows already why not.
@@ -86,7 +88,6 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let (rank, size) = (s.place.0, s.place.1 as usize);
     let private = s.private;
     let ignore = library.abi.layout().status_ignore;
-    let started = Instant::now();
     let refusal = refusal.or_else(|| s.unsaveable.first().cloned());
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
@@ -127,7 +128,7 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
         );
     }
     if reason.is_none() {
-        reason = s.finish_requests(started).err();
+        reason = s.finish_requests().err();
     }
     reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.file_obstacle());
     agree(library, private, rank, reason)?;
@@ -307,7 +308,9 @@ impl Session {
     }
 
     /// Finishes what is still under way once all messages are in: sends, collectives, matched messages that are held.
-    fn finish_requests(&mut self, started: Instant) -> Result<(), String> {
+    fn finish_requests(&mut self) -> Result<(), String> {
+        // All ranks stand here: what they have all begun is soon done.
+        let started = Instant::now();
         // First: senders of large messages wait for these.
         let held: Vec<(u32, usize)> =
             self.requests.messages.iter().filter(|(_, m)| m.taken.is_none()).map(|(&n, m)| (n, m.comm)).collect();
@@ -328,7 +331,7 @@ impl Session {
                 }
             }
             let Some(what) = left else { break };
-            let patience = if what == What::Send { PATIENCE } else { Duration::from_millis(300) };
+            let patience = if what == What::Send { PATIENCE } else { SHORT_PATIENCE };
             if started.elapsed() > patience {
                 return Err(match what {
                     What::Send => "a send is under way that does not complete",

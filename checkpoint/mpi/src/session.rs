@@ -175,6 +175,15 @@ pub fn session() -> Access {
     }
 }
 
+/// The session, to be looked at only; none before [`install`].
+///
+/// # Safety
+/// Nothing changes it meanwhile.
+pub unsafe fn current() -> Option<&'static Session> {
+    // SAFETY: never freed while the program runs; the rest is the caller's.
+    unsafe { SESSION.load(Ordering::Relaxed).as_ref() }
+}
+
 /// Whether there is a session.
 pub fn installed() -> bool {
     !SESSION.load(Ordering::Relaxed).is_null()

@@ -27,7 +27,8 @@ pub enum Slot {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
-    padding: usize,
+    /// The procedure, by its index.
+    pub index: usize,
     /// The caller's thread pointer.
     pub fs: usize,
     mxcsr: u32,
@@ -172,6 +173,7 @@ unsafe extern "C" fn crossing() {
         "push rdi",
         "sub rsp, 24",
         "mov [rsp + 8], rax",
+        "mov [rsp], r10",
         "mov rdi, rsp",
         "mov rsi, r10",
         "call [rip + {dispatch}]",

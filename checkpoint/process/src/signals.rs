@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The signal that stops threads. The program may use it too: the host's carry a mark.
-pub(crate) const STOP: c_int = 63;
+/// The signal that stops threads and asks hosts. The program may use it too: the host's carry a mark.
+pub const STOP: c_int = 63;
 /// Signals that are never blocked.
 const HIDDEN: u64 = bit(SIGSYS) | bit(STOP);
 const SIGNALS: usize = 64;

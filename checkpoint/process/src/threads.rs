@@ -1,9 +1,10 @@
 //! Threads of the upper half: the lower thread pointer each borrows when it calls MPI, stopping them at a cut, making
 //! them again at a restart.
-pub use crate::parking::{MainState, ThreadState, end, go, main_state, stop};
+pub use crate::parking::{Answer, MainState, Standing, ThreadState, ask, end, go, main_state, on_ask, stop};
 pub(crate) use crate::parking::{probe, stop_entry};
 pub use crate::processors::Places;
 pub use crate::rebirth::{recreate, restore_main};
+pub use crate::signals::STOP as ASKING;
 use crate::sys::{self, failed, syscall};
 use crate::{Error, gate};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};

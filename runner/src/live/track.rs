@@ -42,7 +42,7 @@ impl<'a> Tracker<'a> {
     /// A tracker of a rank whose process started at `started`; `procedures` are the names of its own numbers.
     pub fn new(analysis: &'a Analysis, rank: Rank, started: Nanos, procedures: &[String]) -> Tracker<'a> {
         let pieces = &analysis.pieces[rank.index()];
-        Tracker {
+        let mut tracker = Tracker {
             analysis,
             rank,
             times: vec![None; pieces.len()],
@@ -56,7 +56,10 @@ impl<'a> Tracker<'a> {
             divergence: None,
             base_total: pieces.iter().map(|p| p.time.0).sum(),
             base_done: 0,
-        }
+        };
+        // What ends before this rank's first event.
+        tracker.close_up_to(started);
+        tracker
     }
 
     /// When the process started.
@@ -87,10 +90,14 @@ impl<'a> Tracker<'a> {
         }
         self.events += 1;
         self.hasher.push(event);
+        self.close_up_to(event.exit);
+    }
+
+    /// Closes pieces that end with the events so far. The last ends with the process, not with an event.
+    fn close_up_to(&mut self, at: Nanos) {
         let pieces = &self.analysis.pieces[self.rank.index()];
-        // The last piece ends with the process, not with an event.
         while self.next + 1 < pieces.len() && pieces[self.next].end == self.events {
-            self.close(event.exit);
+            self.close(at);
         }
     }
 

@@ -13,4 +13,5 @@ pub mod replay;
 pub mod save;
 mod schedule;
 pub mod verify;
+mod waiting;
 pub mod windows;

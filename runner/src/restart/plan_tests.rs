@@ -203,6 +203,22 @@ fn a_faster_target_runs_more_pieces() {
     }
 }
 
+/// Every fifth step writes, which takes ten times as long.
+#[test]
+fn a_rare_phase_stays_in_the_window_that_measures_it() {
+    let mut pieces = vec![(0, 100 * MS, 100 * MS)];
+    pieces.extend((0..200).map(|at| if at % 5 == 4 { (2, 100 * MS, 100 * MS) } else { (1, 10 * MS, 10 * MS) }));
+    pieces.push((3, MS, MS));
+    let profile = Profile::of(&analysis(&pieces)).expect("the pieces are cuts");
+    let window = profile.around(20, false).expect("there is a cut before it");
+    assert_eq!(profile.phases(window.pieces()).collect::<Vec<_>>(), [2]);
+    for pace in [0.6, 0.1, 0.01] {
+        assert!(profile.phases(profile.paced(&window, pace).pieces()).any(|phase| phase == 2), "{pace}");
+    }
+    let other = profile.neighbour(&window).expect("there is another cut");
+    assert!(other.after != window.after && profile.phases(other.pieces()).any(|phase| phase == 2), "{other:?}");
+}
+
 #[test]
 fn what_does_not_pay_is_told_why() {
     let objection_to = |analysis: &Analysis| {
@@ -220,7 +236,7 @@ fn what_does_not_pay_is_told_why() {
     };
     assert_eq!(split(MS, 900 * MS), None, "the set-up can be restarted");
     assert!(split(900 * MS, MS).is_some_and(|why| why.contains("repeats")), "the start cannot");
-    let few = loop_of(4, |_| 600 * MS);
+    let few = loop_of(4, |_| 400 * MS);
     assert!(objection_to(&few).is_some_and(|why| why.contains("have to be run")), "one of four, after a warm-up");
     let mut other = loop_of(2000, |_| 10 * MS);
     other.verdict.difference = Some("rank 0".into());

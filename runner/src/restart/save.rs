@@ -13,6 +13,7 @@ use phasecast_checkpoint::Taken;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_image::{Content, State};
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -236,32 +237,40 @@ fn forget(folder: &Path, cut: u32, ranks: u32) {
 }
 
 impl Saved {
-    /// Drops images until they have at most `budget` bytes before compression: those that add most, but the last window
-    /// for phases that repeat is kept.
+    /// Drops images until their pages, each counted once, have at most `budget` bytes before compression: those of which most
+    /// pages are no other's, but the last window for phases that repeat is kept.
     ///
     /// # Errors
-    /// If one image alone is larger.
+    /// If one image alone is larger, or an image cannot be read.
     pub fn fit(&mut self, budget: u64, ranks: u32) -> Result<()> {
-        // What a cut added is small where it shares pages with an earlier one: then dropping it gains little, too.
-        while self.cuts.iter().map(|cut| cut.bytes).sum::<u64>() > budget {
-            let repeating =
-                |windows: &[Window]| cuts(&windows.iter().filter(|w| !w.one_off).copied().collect::<Vec<_>>());
-            let last = repeating(&self.windows);
+        let images = phasecast_image::Images::open(&self.folder)?;
+        let mut pages: BTreeMap<u32, HashSet<u128>> = BTreeMap::new();
+        for (cut, rank) in images.list()? {
+            pages.entry(cut).or_default().extend(images.state(cut, rank)?.hashes);
+        }
+        loop {
+            let mut held: HashMap<u128, u32> = HashMap::new();
+            pages.values().flatten().for_each(|page| *held.entry(*page).or_default() += 1);
+            let bytes = held.len() as u64 * phasecast_image::PAGE as u64;
+            if bytes <= budget {
+                return Ok(());
+            }
+            let alone = |id: u32| pages.get(&id).map_or(0, |own| own.iter().filter(|page| held[*page] == 1).count());
+            let repeating = cuts(&self.windows.iter().filter(|w| !w.one_off).copied().collect::<Vec<_>>());
             let droppable = self
                 .cuts
                 .iter()
                 .rev()
-                .filter(|cut| self.cuts.len() > 1 && (last.len() > 1 || !last.contains(&cut.after)));
-            let Some(cut) = droppable.max_by_key(|cut| cut.bytes).map(|cut| (cut.id, cut.after)) else {
-                let bytes = self.cuts.iter().map(|cut| cut.bytes).sum();
+                .filter(|cut| self.cuts.len() > 1 && (repeating.len() > 1 || !repeating.contains(&cut.after)));
+            let Some((id, after)) = droppable.max_by_key(|cut| alone(cut.id)).map(|cut| (cut.id, cut.after)) else {
                 bail!("one image has {} already, more than --size-budget allows", crate::output::bytes(bytes));
             };
-            forget(&self.folder, cut.0, ranks);
-            self.cuts.retain(|c| c.id != cut.0);
-            self.windows.retain(|w| w.after != cut.1);
-            self.notes.push(format!("the image after piece {} is left out to keep the size budget", cut.1));
+            forget(&self.folder, id, ranks);
+            pages.remove(&id);
+            self.cuts.retain(|cut| cut.id != id);
+            self.windows.retain(|window| window.after != after);
+            self.notes.push(format!("the image after piece {after} is left out to keep the size budget"));
         }
-        Ok(())
     }
 }
 

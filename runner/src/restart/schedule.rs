@@ -140,7 +140,18 @@ impl Costs<'_> {
             let least = wanted.iter().copied().min_by(|&a, &b| time_of(a).total_cmp(&time_of(b)))?;
             wanted.remove(&least);
         }
-        best
+        // Else of all phases by themselves that one with the most time.
+        best.or_else(|| {
+            let phases: BTreeSet<usize> = round.iter().flat_map(|w| self.profile.phases(w.pieces())).collect();
+            let showing = |phase: usize| {
+                let windows = round.iter().filter_map(|w| self.profile.showing(w, &BTreeSet::from([phase])));
+                windows.min_by(|a, b| self.window_s(a, seen).total_cmp(&self.window_s(b, seen)))
+            };
+            let alone = phases.into_iter().filter_map(|phase| Some((phase, showing(phase)?)));
+            let within = alone.filter(|(_, window)| self.window_s(window, seen) <= most_s);
+            let longest = |phase: usize| self.profile.time_of(phase);
+            within.max_by(|a, b| longest(a.0).total_cmp(&longest(b.0))).map(|(_, window)| window)
+        })
     }
 
     /// The windows of the next launch, in order: a round, or what there is time for of it; then one-offs, the longest

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 /// Warm-up before a measurement, in seconds, where an occurrence is shorter.
 pub const WARM_S: f64 = 0.03;
-/// A piece of this length, in seconds, needs no warm-up: what a cold start costs is less than half a percent of it.
-pub(super) const COLD_S: f64 = 1.0;
+/// A piece of this length, in seconds, needs no warm-up: what a cold start costs is less than one per cent of it.
+pub(super) const COLD_S: f64 = 0.5;
 /// A piece of this length, in seconds, is not run only to warm up further.
 pub(super) const LONG_S: f64 = 0.2;
 /// Time to be measured from an image, in seconds: the least, the most, and between them the share of the run.
@@ -115,12 +115,18 @@ impl Profile {
         let Window { after, mut warm, mut measured, .. } = *window;
         let takes = |pieces: Range<usize>| pace * self.time(pieces);
         let cold = warm == 0 && takes(after + 1..after + 2) >= COLD_S;
-        while !cold && after + 1 + warm + measured < last && takes(after + 1..after + 1 + warm) < WARM_S {
+        // What warms up is no longer measured: not the only occurrence of a phase.
+        let others = |at: usize| (at + 1..=at + measured).any(|later| self.phase[later] == self.phase[at]);
+        let mut warmed = takes(after + 1..after + 1 + warm);
+        while !cold && after + 1 + warm + measured < last && warmed < WARM_S && others(after + 1 + warm) {
+            warmed += pace * self.time[after + 1 + warm];
             warm += 1;
         }
         let aim = (MEASURE_S.2 * pace * self.total).clamp(MEASURE_S.0, MEASURE_S.1);
         let first = after + 1 + warm;
-        while first + measured < last && takes(first..first + measured) < aim {
+        let mut sum = takes(first..first + measured);
+        while first + measured < last && sum < aim {
+            sum += pace * self.time[first + measured];
             measured += 1;
         }
         Window { warm, measured, ..*window }
@@ -129,10 +135,10 @@ impl Profile {
     /// The window with so many seconds of base time more to be measured, as far as pieces follow.
     pub fn longer(&self, window: &Window, seconds: f64) -> Window {
         let (last, own) = (self.pieces() - 1, window.pieces());
-        let aim = self.time(own.clone()) + seconds;
-        let mut end = own.end;
+        let (mut more, mut end) = (0.0, own.end);
         // Half a piece more than there is time for is as near to it as half a piece less.
-        while end < last && self.time(own.start..end) + 0.5 * self.time[end] <= aim {
+        while end < last && more + 0.5 * self.time[end] <= seconds {
+            more += self.time[end];
             end += 1;
         }
         Window { measured: end - own.start, ..*window }
@@ -167,6 +173,12 @@ impl Profile {
         if window.one_off {
             return Some(Window { after: earlier()?, warm: window.warm + 1, ..*window });
         }
-        self.window(window.after + 1).or_else(|| self.window(earlier()?))
+        // The same phases, where they follow.
+        let phases = self.phases(window.pieces()).collect();
+        let cuts = [Some(window.after + 1), earlier()].into_iter().flatten();
+        let windows: Vec<Window> = cuts.filter_map(|after| self.window(after)).collect();
+        let showing = windows.iter().filter_map(|other| self.showing(other, &phases));
+        let run_s = |window: &Window| self.time(window.run());
+        showing.min_by(|a, b| run_s(a).total_cmp(&run_s(b))).or_else(|| windows.first().copied())
     }
 }
