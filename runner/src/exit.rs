@@ -62,7 +62,10 @@ pub fn code(error: &anyhow::Error) -> u8 {
                 Refusal::Changed(_) => CHANGED,
             };
         }
-        if let Some(ProgramError::NoCompiler { .. } | ProgramError::TooLong { .. }) = cause.downcast_ref() {
+        if let Some(ProgramError::NoCompiler { .. } | ProgramError::TooLong(_)) = cause.downcast_ref() {
+            return UNFIT;
+        }
+        if let Some(SkeletonError::TooLong { .. }) = cause.downcast_ref() {
             return UNFIT;
         }
         let input = cause

@@ -23,9 +23,20 @@ const KEPT: usize = 16 << 10;
 
 /// The library families whose launchers have names of their own where several are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+pub enum Family {
+    /// Open MPI.
     OpenMpi,
+    /// MPICH, and all that have its binary interface.
     Mpich,
+}
+
+impl std::fmt::Display for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Family::OpenMpi => "Open MPI",
+            Family::Mpich => "MPICH or one like it",
+        })
+    }
 }
 
 /// How a program is started: words that stand before it.
@@ -155,12 +166,28 @@ impl Launch {
     /// If the user interrupts: then it is ended.
     pub fn wait(&mut self) -> Result<(ExitStatus, u64)> {
         loop {
-            if let Some(end) = self.ended()? {
+            if let Some(end) = self.wait_for(Duration::from_secs(3600))? {
                 return Ok(end);
+            }
+        }
+    }
+
+    /// The same for so long at most: none if it still runs then.
+    ///
+    /// # Errors
+    /// If the user interrupts: then it is ended.
+    pub fn wait_for(&mut self, patience: Duration) -> Result<Option<(ExitStatus, u64)>> {
+        let begun = Instant::now();
+        loop {
+            if let Some(end) = self.ended()? {
+                return Ok(Some(end));
             }
             if interrupted() {
                 self.stop(&[]);
                 bail!("interrupted; the program was ended");
+            }
+            if begun.elapsed() > patience {
+                return Ok(None);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -281,7 +308,7 @@ pub fn in_path(name: &OsStr) -> Option<PathBuf> {
 }
 
 /// The family of the MPI library that a program was linked with, by the names in its dynamic section.
-fn family(program: &Path) -> Option<Family> {
+pub fn family(program: &Path) -> Option<Family> {
     use object::read::elf::{Dyn, ElfFile64, FileHeader};
     let bytes = std::fs::read(in_path(program.as_os_str())?).ok()?;
     let file = ElfFile64::<object::Endianness>::parse(&*bytes).ok()?;

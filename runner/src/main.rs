@@ -3,6 +3,7 @@ mod base;
 mod cli;
 mod commands;
 mod exit;
+mod files;
 mod launch;
 mod live;
 mod orphans;
@@ -23,6 +24,10 @@ fn main() -> ExitCode {
     }
     let given = cli::command().get_matches();
     let cli = cli::Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
+    // `trace` becomes the program, which is to find the limit as it was, and `measure` is a rank like those of a program.
+    if !matches!(cli.command, cli::Command::Trace(_) | cli::Command::Measure(_)) {
+        files::raise();
+    }
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),

@@ -1,5 +1,6 @@
 //! Processes that a launcher leaves behind: one that is killed cannot end its ranks. So this process becomes the parent of
 //! what its launchers leave (they are its "subreaper"), finds its descendants, and ends them.
+use crate::files;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
@@ -12,12 +13,13 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// From now on what a child of this process leaves behind becomes a child of this process; and the child is told to end
-/// if this process is killed.
+/// if this process is killed, and may open as many files as this process might at its start.
 pub fn keep(command: &mut Command) -> &mut Command {
     // Kernels before 3.4 cannot: what is left behind is then not seen.
     let _ = prctl::set_child_subreaper(true);
     let us = Pid::this();
     let with_us = move || {
+        files::restore();
         prctl::set_pdeathsig(Signal::SIGTERM)?;
         if Pid::parent() == us { Ok(()) } else { Err(std::io::ErrorKind::Interrupted.into()) }
     };
@@ -71,9 +73,26 @@ fn parents() -> Vec<(i32, i32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::resource::{Resource, getrlimit};
+    use std::sync::{Mutex, PoisonError};
+
+    /// Tests count the children of their process.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn this_process_may_open_more_files_but_not_its_children() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = || getrlimit(Resource::RLIMIT_NOFILE).expect("it has one");
+        let (soft, hard) = limit();
+        files::raise();
+        assert_eq!(limit(), (hard, hard));
+        let told = keep(Command::new("sh").args(["-c", "ulimit -n"])).output().expect("there is a shell");
+        assert_eq!(String::from_utf8_lossy(&told.stdout).trim(), soft.to_string());
+    }
 
     #[test]
     fn what_a_killed_child_leaves_behind_is_ended() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let mut shell = Command::new("sh");
         keep(shell.args(["-c", "setsid sleep 1000 & setsid sh -c 'sleep 1000; true' & sleep 1000; true"]));
         let mut child = shell.spawn().expect("there is a shell");

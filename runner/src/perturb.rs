@@ -3,13 +3,15 @@ use crate::base::scratch_folder;
 use crate::commands::stability::against;
 use crate::exit::Refusal;
 use crate::launch::Launcher;
-use crate::output::note;
+use crate::output::{clean, note};
 use crate::trace_launch::traced_command;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_trace::Trace;
 use phasecast_trace::delays::{self, Delay};
 use phasecast_transform::stability::{Candidate, Comparison, Names, Reason, Regions, Tape, candidates, regions::Ends};
+use std::ffi::OsString;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The shortest delay where messages race, and the longest, in seconds. The first is far above what a scheduler does to
@@ -21,6 +23,10 @@ const BLOCKS: f64 = 2.0;
 const SHARE: f64 = 0.5;
 /// In all, delays at a place take at most so many seconds, or so many run times.
 const MOST: (f64, f64) = (2.0, 1.0);
+/// A perturbed run has hung that takes so many times as long as the unperturbed one and all its delays together...
+const TIMES: f64 = 4.0;
+/// ... and this much longer, in seconds: for the start of the ranks.
+const START_S: f64 = 30.0;
 /// Blocks below this share of the run are no places to delay, unless messages race there.
 const SMALL: f64 = 1e-4;
 
@@ -32,6 +38,8 @@ pub struct Run {
     pub time_s: f64,
     /// How it compares with the unperturbed run.
     pub compared: (Comparison, Option<Regions>),
+    /// What became of it if it did not come to its end.
+    pub broken: Option<String>,
 }
 
 /// A program with its unperturbed run.
@@ -41,6 +49,8 @@ pub struct Experiment {
     command: Vec<String>,
     scratch: TempDir,
     trace: Trace,
+    /// How long the unperturbed run took, start and end included.
+    wall_s: f64,
     tape: Tape,
     names: Names,
     ends: Option<Option<Ends>>,
@@ -56,11 +66,28 @@ impl Experiment {
         let scratch = scratch_folder()?;
         note(&format!("unperturbed run: {launcher} {}", command.join(" ")));
         let folder = scratch.path().join("reference.trace");
-        let trace = record(&launcher, ranks, command, &folder, None)?;
+        let begun = Instant::now();
+        let ended = launch(&launcher, &traced_command(&folder, command, None), None)?;
+        if let Some(how) = ended {
+            bail!("the program {how}; make it run under `{launcher}` first");
+        }
+        let wall_s = begun.elapsed().as_secs_f64();
+        let trace = recorded(&folder, ranks)?;
         let mut names = Names::default();
         let tape = Tape::read(&trace, &mut names)?;
         let command = command.to_vec();
-        Ok(Experiment { launcher, ranks, command, scratch, trace, tape, names, ends: None, factors: Vec::new() })
+        Ok(Experiment {
+            launcher,
+            ranks,
+            command,
+            scratch,
+            trace,
+            wall_s,
+            tape,
+            names,
+            ends: None,
+            factors: Vec::new(),
+        })
     }
 
     /// What events and places are called.
@@ -125,31 +152,61 @@ impl Experiment {
         Ok(())
     }
 
-    /// Runs the program with some of the delays.
+    /// Runs the program with some of the delays. One that works without them, and with them fails or hangs, is one that does
+    /// not do the same.
     ///
     /// # Errors
-    /// If it fails, or is not traced whole.
+    /// If it cannot be started or is not traced whole, or the user interrupts.
     pub fn run(&mut self, levels: &[bool]) -> Result<Run> {
         let folder = self.scratch.path().join("run.trace");
         let file = self.scratch.path().join("delays.txt");
-        let set: Vec<Delay> =
-            self.factors.iter().zip(levels).filter(|(_, set)| **set).map(|((_, delay), _)| delay.clone()).collect();
+        let factors = || self.factors.iter().zip(levels).filter(|(_, set)| **set).map(|(factor, _)| factor);
+        let set: Vec<Delay> = factors().map(|(_, delay)| delay.clone()).collect();
         std::fs::write(&file, delays::to_text(&set)).with_context(|| format!("cannot write {}", file.display()))?;
-        let trace = record(&self.launcher, self.ranks, &self.command, &folder, Some(&file))?;
-        let time_s = trace.run_time().seconds();
-        let compared = against(&mut self.names, (&self.trace, &self.tape), &mut self.ends, &trace)?;
-        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-        Ok(Run { levels: levels.to_vec(), time_s, compared })
+        let delayed: f64 = factors().map(|(candidate, delay)| longest_s(candidate, delay)).sum();
+        let limit = Duration::try_from_secs_f64(START_S + TIMES * (self.wall_s + delayed)).unwrap_or(Duration::MAX);
+        let begun = Instant::now();
+        let ended = launch(&self.launcher, &traced_command(&folder, &self.command, Some(&file)), Some(limit))?;
+        let run = if let Some(how) = ended {
+            let at = |delay: &Delay| format!("{} on rank {}", delay.site(), delay.rank);
+            let places: Vec<String> = set.iter().map(at).collect();
+            let places = match places.as_slice() {
+                [] => "run again without delays".into(),
+                places => format!("with delays before {}", clean(&places.join(", "))),
+            };
+            let broken = Some(format!("{places} it {how}"));
+            let compared = (Comparison::broken(&self.tape), None);
+            Run { levels: levels.to_vec(), time_s: begun.elapsed().as_secs_f64(), compared, broken }
+        } else {
+            let trace = recorded(&folder, self.ranks)?;
+            let time_s = trace.run_time().seconds();
+            let compared = against(&mut self.names, (&self.trace, &self.tape), &mut self.ends, &trace)?;
+            Run { levels: levels.to_vec(), time_s, compared, broken: None }
+        };
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        Ok(run)
     }
 }
 
-fn record(launcher: &Launcher, ranks: u32, command: &[String], folder: &Path, delays: Option<&Path>) -> Result<Trace> {
-    let mut launch = launcher.start(&traced_command(folder, command, delays))?;
-    let (status, _) = launch.wait()?;
-    if !status.success() {
-        let when = if delays.is_some() { " with delays" } else { "" };
-        bail!("the program failed{when} ({status}); make it run under `{launcher}` first");
-    }
+/// All delays at a place together, at most, in seconds.
+fn longest_s(candidate: &Candidate, delay: &Delay) -> f64 {
+    let calls = candidate.calls.div_ceil(delay.every.max(1));
+    calls as f64 * delay.fixed_ns as f64 * 1e-9 + delay.share * candidate.blocks_s
+}
+
+/// Runs `command` to its end, or ends it after `limit`: how it came to no good end, if so.
+fn launch(launcher: &Launcher, command: &[OsString], limit: Option<Duration>) -> Result<Option<String>> {
+    let mut launch = launcher.start(command)?;
+    let Some((status, _)) = launch.wait_for(limit.unwrap_or(Duration::MAX))? else {
+        launch.stop(&[]);
+        return Ok(Some(format!("hung: it was ended after {:.0} s", limit.unwrap_or_default().as_secs_f64())));
+    };
+    Ok((!status.success()).then(|| format!("failed ({status})")))
+}
+
+fn recorded(folder: &Path, ranks: u32) -> Result<Trace> {
     let trace = Trace::open(folder).map_err(|error| {
         anyhow!(
             "the run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI? ({error})"

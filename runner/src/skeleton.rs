@@ -1,5 +1,6 @@
 //! Skeletons at work: built with the MPI that is here, run under its launcher, and read.
-use crate::launch::Launcher;
+use crate::exit::Refusal;
+use crate::launch::{Launcher, family};
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_skeleton::program::calibrate::compile;
 use phasecast_skeleton::program::manifest::Run;
@@ -73,6 +74,25 @@ impl Built {
         Run::parse(&text, wall_s).context("the skeleton left a result that cannot be read")
     }
 
+    /// Refuses a program of another MPI library's: under the skeleton's launcher it would start as so many single ranks, or
+    /// not at all.
+    ///
+    /// # Errors
+    /// If it is linked with another, as far as both are known.
+    pub fn refuse_foreign(&self, command: &[String]) -> Result<()> {
+        let program = command.first().and_then(|program| family(Path::new(program)));
+        if let (Some(program), Some(own)) = (program, family(&self.program))
+            && program != own
+        {
+            return Err(Refusal::Unfit(format!(
+                "{} is linked with {program}, and the skeleton was built with {own}. Name compiler and launcher of the program's MPI with --cc and --launcher.",
+                command[0]
+            ))
+            .into());
+        }
+        Ok(())
+    }
+
     /// Runs the program that it stands for under the same launcher: from launch to the end of the launcher, in seconds.
     ///
     /// # Errors
@@ -87,9 +107,38 @@ impl Built {
     }
 }
 
+/// A sentence if a skeleton ran with another MPI library, or version of it, than its program when it was traced.
+pub fn other_mpi(traced: &str, run: &str) -> Option<String> {
+    // The first line says which; what comes after a comma is how it was built.
+    let short = |text: &str| {
+        let line = text.lines().next().unwrap_or_default();
+        line.split(',').next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (traced, run) = (short(traced), short(run));
+    let known = |text: &str| text.contains("MPI") && !text.starts_with("not told");
+    (known(&traced) && known(&run) && traced != run).then(|| {
+        format!(
+            "the trace is of a run with {traced}, and on the base the skeleton ran with {run}: what differs between them counts as what it cannot imitate"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_mpi_than_the_traced_one_is_told() {
+        let open = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022";
+        let mpich = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022";
+        assert_eq!(other_mpi(open, "Open MPI v4.1.4, package: another, ident: 4.1.4"), None);
+        assert_eq!(other_mpi(mpich, "MPICH Version:      4.0.2"), None);
+        assert_eq!(other_mpi("not told (OTF2)", open), None);
+        assert_eq!(other_mpi("", open), None);
+        let told = other_mpi(open, "MPICH Version:      4.0.2").expect("another");
+        assert!(told.contains("Open MPI v4.1.4, and") && told.contains("MPICH Version: 4.0.2"), "{told}");
+        assert!(other_mpi(open, "Open MPI v5.0.1, package: Debian").is_some());
+    }
 
     #[test]
     fn the_compiler_goes_with_the_launcher() {

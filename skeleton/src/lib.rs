@@ -13,5 +13,5 @@ pub mod program;
 pub mod steps;
 pub mod topology;
 
-pub use error::SkeletonError;
+pub use error::{SkeletonError, TooLong};
 pub use phasecast_analyzer::nest;

@@ -76,6 +76,43 @@ fn a_skeleton_is_compared_with_the_runs_in_turn_with_it() {
     manifest.turns =
         vec![Turn::of(&run(1.5, 0.125), 2.5, &run(2.5, 0.25)), Turn::of(&run(1.0, 0.125), 1.5, &run(1.0, 0.125))];
     assert_eq!((manifest.base_s(), manifest.factors()), (1.5, vec![1.0, 1.0]));
+
+    // A launch that took long makes one turn too short: it counts as well.
+    manifest.turns =
+        vec![Turn::of(&run(1.0, 0.125), 0.25, &run(1.0, 0.125)), Turn { program_s: 1.25, stands_for_s: 1.0 }];
+    assert_eq!((manifest.base_s(), manifest.factors()), (0.5, vec![-0.25, 1.25]));
+    let read = Manifest::parse(Path::new("skeleton.json"), manifest.to_json().as_bytes()).expect("what was written");
+    assert_eq!(read, manifest);
+    // Whether turns count is told by the launches, not by how they came out.
+    let launch = |launch_s: f64| Run { wall_s: 0.5 + launch_s, rounds: 1, run_s: 0.5, ..Run::default() };
+    let turn = |program_s| Turn { program_s, stands_for_s: 0.02 };
+    for (apart_s, program_s, tells) in
+        [(0.001, 0.02, true), (0.3, 0.3, false), (0.3, -0.3, false), (0.001, -0.001, false)]
+    {
+        manifest.runs = [0.5, 0.5 + apart_s].repeat(3).into_iter().map(launch).collect();
+        manifest.turns = vec![turn(program_s); 3];
+        assert_eq!(manifest.turns_tell(), tells, "{apart_s} {program_s}");
+    }
+}
+
+/// What a skeleton does before its first round is not part of starting MPI, which its program does as well.
+#[test]
+fn preparations_are_no_part_of_a_launch() {
+    let line = r#"{"rounds":2,"prepare_s":0.25,"warm_s":0.125,"run_s":0.5,"stands_for_s":5.0,"parts":[],"mpi":"m"}"#;
+    let run = Run::parse(line, 2.0).expect("a run");
+    assert_eq!((run.prepare_s, run.launch_s()), (0.25, 0.625));
+    // As skeletons of earlier versions left it.
+    let run = Run::parse(&line.replace("\"prepare_s\":0.25,", ""), 2.0).expect("a run");
+    assert_eq!((run.prepare_s, run.launch_s()), (0.0, 0.875));
+}
+
+#[test]
+fn a_manifest_that_would_not_be_read_is_not_written() {
+    let mut manifest = Manifest::parse(Path::new("skeleton.json"), MANIFEST.as_bytes()).expect("a manifest");
+    assert!(manifest.to_file(Path::new("folder")).is_ok());
+    manifest.nests = vec!["1 + ".repeat(5 << 20)];
+    let error = manifest.to_file(Path::new("folder")).expect_err("too large").to_string();
+    assert!(error.starts_with("folder/skeleton.json would have") && error.contains("fewer ranks"), "{error}");
 }
 
 #[test]
@@ -203,7 +240,8 @@ fn sends_that_relied_on_buffers_are_detached() {
     assert!(!Replay::run(&phasecast_skeleton::program::plan::Plan::new(&hangs).expect("a plan"), false).accepts());
     let skeleton = Skeleton::of(&hangs, 2.0).expect("a program");
     assert!(skeleton.repaired.local > 0);
-    assert!(skeleton.left_out.iter().any(|line| line.contains("no partner")), "{:?}", skeleton.left_out);
+    assert!(skeleton.left_out.iter().any(|line| line.contains("so that the skeleton ends")), "{:?}", skeleton.left_out);
+    assert!(!skeleton.left_out.iter().any(|line| line.contains("no partner")), "{:?}", skeleton.left_out);
 }
 
 #[test]

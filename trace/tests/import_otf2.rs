@@ -42,6 +42,9 @@ fn an_archive_is_imported() {
     trace.for_each_event(Rank(0), |event| events.push(event)).unwrap();
     let send = events.iter().find(|e| e.tag == 5).unwrap();
     assert_eq!((send.kind, send.peer, send.bytes), (EventKind::Send, 1, 16));
+    // As Score-P has it: 8 bytes to each of two ranks.
+    let reduced = events.iter().filter(|e| e.kind == EventKind::Collective);
+    assert_eq!(reduced.map(|e| e.bytes).collect::<Vec<_>>(), [8, 8, 8]);
     assert_eq!(trace.comms()[send.comm.index()].members, [1, 0]);
     assert_eq!(events.iter().filter(|e| e.kind == EventKind::Recv && e.peer == 1 && e.bytes == 800).count(), 3);
 

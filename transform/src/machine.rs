@@ -61,7 +61,7 @@ impl Machine {
     }
 
     /// A machine on which this one's communication costs nothing: the base of a trace in which time passes only while
-    /// ranks compute. Its kernels are those of `self`.
+    /// ranks compute. Its kernels are those of `self`; it stops no rank, as no time passes meanwhile.
     #[must_use]
     pub fn free(&self) -> Machine {
         let nothing =
@@ -92,6 +92,7 @@ impl Machine {
             life: self.life.map(|_| Life::default()),
             links: self.links.iter().map(link).collect(),
             collectives: self.collectives.iter().map(collective).collect(),
+            stops: None,
             ..self.clone()
         }
     }
@@ -215,6 +216,26 @@ impl Costs {
         self.0.is_empty()
     }
 
+    /// The nearest ones (least squares) that take no less time for a longer message.
+    #[must_use]
+    pub fn rising(&self) -> Costs {
+        // Neighbours that fall are put together at their mean, until none are left.
+        let mut steps: Vec<(f64, usize)> = Vec::with_capacity(self.0.len());
+        for cost in &self.0 {
+            let mut step = (cost.seconds, 1);
+            while let Some(&(before, count)) = steps.last()
+                && before > step.0
+            {
+                let all = count + step.1;
+                step = ((before * count as f64 + step.0 * step.1 as f64) / all as f64, all);
+                steps.pop();
+            }
+            steps.push(step);
+        }
+        let seconds = steps.iter().flat_map(|&(seconds, count)| std::iter::repeat_n(seconds, count));
+        Costs(self.0.iter().zip(seconds).map(|(cost, seconds)| Cost { seconds, ..*cost }).collect())
+    }
+
     /// The time for a length, in seconds: between points a straight line, beyond the last by the slope of its last
     /// two, before the first the first's. None if there is no point.
     pub fn seconds(&self, bytes: u64) -> Option<f64> {
@@ -273,6 +294,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn free_communication_leaves_no_stops() {
+        let stops = Stops { span_s: 1.0, ranks: vec![vec![[0.1, 0.2]]] };
+        let machine =
+            Machine { stops: Some(stops), life: Some(Life { init_s: 1.0, ..Life::default() }), ..Machine::empty() };
+        let free = machine.free();
+        assert_eq!((free.stops, free.life), (None, Some(Life::default())));
+    }
+
+    #[test]
     fn costs_are_lines_between_points() {
         let cost = |bytes, seconds| Cost { bytes, seconds, spread: 0.0 };
         let costs = Costs(vec![cost(0, 1.0), cost(10, 2.0), cost(20, 4.0)]);
@@ -281,5 +311,15 @@ mod tests {
         }
         assert_eq!(Costs(vec![cost(8, 3.0)]).seconds(100), Some(3.0));
         assert_eq!(Costs::default().seconds(1), None);
+    }
+
+    #[test]
+    fn rising_costs_lie_next_to_those_that_fall() {
+        let costs = |all: &[f64]| {
+            Costs(all.iter().zip(0..).map(|(&seconds, bytes)| Cost { bytes, seconds, spread: 0.0 }).collect())
+        };
+        assert_eq!(costs(&[1.0, 2.0, 3.0]).rising(), costs(&[1.0, 2.0, 3.0]));
+        assert_eq!(costs(&[1.0, 9.0, 2.0, 4.0, 8.0]).rising(), costs(&[1.0, 5.0, 5.0, 5.0, 8.0]));
+        assert_eq!(costs(&[3.0, 2.0, 1.0]).rising(), costs(&[2.0, 2.0, 2.0]));
     }
 }

@@ -235,6 +235,25 @@ fn the_orders_of_figure_2() {
     assert!(found.changes.keys().all(|place| names.places.get(*place).is_some_and(|place| place.wildcard)));
 }
 
+/// Rank 1 completes the receive of the second message first; of a third one the length does not agree.
+#[test]
+fn messages_are_told_apart_by_their_lengths() {
+    let folder = Folder::new();
+    let mut program = Program::new(RANKS);
+    for bytes in [100, 200, 300] {
+        program.act(0, Act::Send { to: 1, tag: 7, bytes });
+    }
+    for bytes in [200, 100, 8] {
+        program.act(1, Act::Recv(vec![(0, 7, bytes, false)]));
+    }
+    let trace = program.write(&folder.path("t"), 10);
+    let id = |rank, event| EventId { rank, event };
+    let order = |a, b| relation(&trace, a, b, &|_| {}).unwrap();
+    assert_eq!(order(id(0, 1), id(1, 0)), Relation::Before);
+    assert_eq!((order(id(0, 2), id(1, 1)), order(id(0, 2), id(1, 2))), (Relation::Concurrent, Relation::Before));
+    assert_eq!(count(&trace, &|_| {}).unwrap().unmatched.receives, 0);
+}
+
 #[test]
 fn a_window_is_a_part_of_the_whole() {
     let folder = Folder::new();

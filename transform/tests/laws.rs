@@ -4,7 +4,7 @@ mod made;
 
 use made::*;
 use phasecast_trace::{Call, Class};
-use phasecast_transform::machine::Machine;
+use phasecast_transform::machine::{Link, Machine, Place};
 use phasecast_transform::transform::Settings;
 use proptest::prelude::*;
 
@@ -84,6 +84,14 @@ fn some_machine() -> impl Strategy<Value = Machine> {
     )
 }
 
+/// The same with another node, to which messages take as long.
+fn on_two_nodes(machine: &Machine) -> Machine {
+    let mut two = machine.clone();
+    two.links.push(Link { place: Place::Between, ..machine.links[0].clone() });
+    two.identity.hosts = vec!["first".into(), "second".into()];
+    two
+}
+
 fn check_order(old: &[Vec<Made>], new: &[Vec<Made>]) -> Result<(), TestCaseError> {
     let ranks = new.len();
     for a in 0..ranks {
@@ -121,10 +129,14 @@ proptest! {
         (ranks, steps) in (1..5usize).prop_flat_map(|ranks| (Just(ranks), steps(ranks))),
         machine in some_machine(),
         contention: bool,
+        two_nodes: bool,
     ) {
         let old = run(ranks, &steps);
         let settings = Settings { contention, ..ratio(1.0) };
-        let (new, outcome) = transformed(&old, &machine, &machine, &settings).expect("a sound trace");
+        let second_from = Some(ranks.div_ceil(2)).filter(|_| two_nodes && ranks > 1);
+        let machine = if second_from.is_some() { on_two_nodes(&machine) } else { machine };
+        let recorded = Recorded { second_from, ..Recorded::default() };
+        let (new, outcome) = transformed_as(&old, &recorded, &machine, &machine, &settings).expect("a sound trace");
         let span = old.iter().flatten().map(|c| c.0.exit.0).max().unwrap_or(1).max(1);
         // Transfers that meet are worked out in the order of target times, which may differ a little from that of base times.
         let slack = if contention { span / 100 } else { span / 1_000_000 };

@@ -1,6 +1,6 @@
 //! Traces and machines made by hand, for tests of the transformation.
 #![allow(dead_code)]
-use phasecast_trace::model::{CommDef, Ending, PEER_NONE, TAG_NONE, Trailer};
+use phasecast_trace::model::{COMPUTING_CLOCK, CommDef, Ending, PEER_NONE, TAG_NONE, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
 use phasecast_trace::{Call, Class, CommId, Counters, Counts, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use phasecast_transform::machine::{Collective, Cost, Costs, Identity, Kernel, Link, Machine, Place};
@@ -8,7 +8,7 @@ use phasecast_transform::transform::{Outcome, Settings, TransformError, transfor
 use std::path::Path;
 
 /// Procedures of made traces.
-pub const PROCEDURES: [&str; 9] = [
+pub const PROCEDURES: [&str; 15] = [
     "MPI_Send",
     "MPI_Recv",
     "MPI_Isend",
@@ -18,6 +18,12 @@ pub const PROCEDURES: [&str; 9] = [
     "MPI_Bcast",
     "MPI_Sendrecv",
     "MPI_Ssend",
+    "MPI_Alltoall",
+    "MPI_Scatter",
+    "MPI_Neighbor_alltoall",
+    "MPI_Ssend_init",
+    "MPI_Allreduce_init",
+    "MPI_Start",
 ];
 
 /// A call with its parts.
@@ -84,22 +90,51 @@ pub fn write(path: &Path, ranks: &[Vec<Made>]) -> Trace {
 
 /// The same with these counts before each call.
 pub fn write_with(path: &Path, ranks: &[Vec<Made>], counts: Option<Counts>) -> Trace {
+    write_as(path, ranks, counts, &Recorded::default())
+}
+
+/// How a trace was recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recorded {
+    /// Time passes only while ranks compute.
+    pub computing: bool,
+    /// Ranks from here on were cut off.
+    pub cut_from: Option<usize>,
+    /// Ranks from here on were on a second node.
+    pub second_from: Option<usize>,
+    /// Communicator 1 is each rank by itself.
+    pub alone: bool,
+}
+
+/// The same, recorded in some way.
+pub fn write_as(path: &Path, ranks: &[Vec<Made>], counts: Option<Counts>, recorded: &Recorded) -> Trace {
     let size = ranks.len() as u32;
     let writer = TraceWriter::create(path).expect("a new trace");
     for (rank, calls) in ranks.iter().enumerate() {
-        let header = made_header(Rank(rank as u32), size, "made", &PROCEDURES);
+        let mut header = made_header(Rank(rank as u32), size, "made", &PROCEDURES);
+        if recorded.second_from.is_some_and(|from| rank >= from) {
+            (header.host, header.boot_id) = ("second".into(), "second".into());
+        }
+        if recorded.computing {
+            header.boot_id = COMPUTING_CLOCK.into();
+        }
         let out = match counts {
             Some(_) => writer.counted_rank(&header, &Counters::hardware()),
             None => writer.rank(&header),
         };
         let mut out = out.expect("a rank");
-        out.comms(&[CommDef { local: 0, members: (0..size).collect(), remote: Vec::new() }]).expect("comms");
+        let mut comms = vec![CommDef { local: 0, members: (0..size).collect(), remote: Vec::new() }];
+        if recorded.alone {
+            comms.push(CommDef { local: 1, members: vec![rank as u32], remote: Vec::new() });
+        }
+        out.comms(&comms).expect("comms");
         for (call, parts) in calls {
             out.thread(call.thread).expect("a thread");
             out.push_counted(call, parts, counts).expect("a call");
         }
         let end = calls.last().map_or(0, |c| c.0.exit.0);
-        let ending = Ending::Finalized;
+        let is_cut = recorded.cut_from.is_some_and(|from| rank >= from);
+        let ending = if is_cut { Ending::Stopped("cut".into()) } else { Ending::Finalized };
         out.finish(Trailer { ending, calls: 0, end_units: end, own_ns: 0, modules: Vec::new() }).expect("an end");
     }
     writer.finish().expect("a whole trace");
@@ -159,8 +194,19 @@ pub fn transformed(
     target: &Machine,
     settings: &Settings<'_>,
 ) -> Result<(Vec<Vec<Made>>, Outcome), TransformError> {
+    transformed_as(ranks, &Recorded::default(), base, target, settings)
+}
+
+/// The same of one that was recorded in some way.
+pub fn transformed_as(
+    ranks: &[Vec<Made>],
+    recorded: &Recorded,
+    base: &Machine,
+    target: &Machine,
+    settings: &Settings<'_>,
+) -> Result<(Vec<Vec<Made>>, Outcome), TransformError> {
     let folder = tempfile::tempdir().expect("a folder");
-    let trace = write(&folder.path().join("base.trace"), ranks);
+    let trace = write_as(&folder.path().join("base.trace"), ranks, None, recorded);
     let path = folder.path().join("new.trace");
     let outcome = transform(&trace, base, target, settings, &path, &|_, _| {})?;
     Ok((read(&Trace::open(&path).expect("the new trace opens")), outcome))

@@ -81,7 +81,7 @@ fn tell(standing: Standing<'_>, out: &mut Text) -> fmt::Result {
     let frame = if let Standing::Call(frame) = standing { Some(frame) } else { None };
     // SAFETY: the rank stands still for longer than any use of its session takes, and nothing is changed.
     let within = frame.zip(unsafe { current() });
-    let call = within.and_then(|(frame, s)| Some((frame, s, s.shapes.get(frame.index)?)));
+    let call = within.and_then(|(frame, s)| Some((frame, s, s.shapes.get(frame.index as usize)?)));
     let procedure = call.map_or("", |(_, _, shape)| shape.procedure.name);
     let restarting = matches!(standing, Standing::Host);
     write!(out, r#"{{"restarting":{restarting},"procedure":"{procedure}","ranks":["#)?;

@@ -28,7 +28,9 @@ pub enum Slot {
 #[derive(Debug)]
 pub struct Frame {
     /// The procedure, by its index.
-    pub index: usize,
+    pub index: u32,
+    /// [`MARK`] until the call returns: a frame can be told from what else lies on the stack.
+    pub mark: u32,
     /// The caller's thread pointer.
     pub fs: usize,
     mxcsr: u32,
@@ -38,6 +40,9 @@ pub struct Frame {
     /// Where the call returns to.
     pub ret: usize,
 }
+
+/// The mark of a call that has not returned.
+pub const MARK: u32 = 0x7068_6173;
 
 impl Frame {
     /// Argument `i` of the call.
@@ -173,7 +178,8 @@ unsafe extern "C" fn crossing() {
         "push rdi",
         "sub rsp, 24",
         "mov [rsp + 8], rax",
-        "mov [rsp], r10",
+        "mov [rsp], r10d",
+        "mov dword ptr [rsp + 4], {mark}",
         "mov rdi, rsp",
         "mov rsi, r10",
         "call [rip + {dispatch}]",
@@ -204,6 +210,7 @@ unsafe extern "C" fn crossing() {
         main_upper = sym MAIN_UPPER,
         main_lower = sym MAIN_LOWER,
         dispatch = sym DISPATCH,
+        mark = const MARK,
         unknown = sym unknown,
         finish = sym finish,
     )
@@ -215,6 +222,7 @@ unsafe extern "C" fn finish() {
     naked_asm!(
         "mov rcx, [rsp + 8]",
         "wrfsbase rcx",
+        "mov dword ptr [rsp + 4], 0",
         "movq xmm0, rax",
         "add rsp, 72",
         "pop rbx",

@@ -22,8 +22,6 @@ const PROBE: usize = 0xffff_ffff;
 const ASK: usize = 0xffff_fffe;
 /// How far above the stack pointer a call's frame is looked for, in words: what a library's functions take.
 const DEEP: usize = 1 << 17;
-/// Indices of procedures are less.
-const PROCEDURES: usize = 1 << 12;
 /// How long threads may take to come out of MPI or the host.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -195,7 +193,7 @@ unsafe fn standing(stack: usize) -> Standing<'static> {
             // SAFETY: with the lower thread pointer on the upper half's stack it is in a call, whose frame lies above.
             let mut frames =
                 (0..DEEP).map(|word| unsafe { &*((stack.next_multiple_of(8) + 8 * word) as *const Frame) });
-            let is_frame = |frame: &&Frame| frame.fs == upper && frame.index < PROCEDURES && in_range(frame.ret);
+            let is_frame = |frame: &&Frame| frame.mark == gate::MARK && frame.fs == upper && in_range(frame.ret);
             frames.find(is_frame).map_or(Standing::Program, Standing::Call)
         }
     }

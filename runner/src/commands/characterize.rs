@@ -173,16 +173,25 @@ fn life(launcher: &Launcher, command: &Path, folder: &Path, args: &CharacterizeA
     for _ in 0..if args.quick { 3 } else { LAUNCHES } {
         let mut launch = launcher.start(&words)?;
         let begun = Nanos(launch.started_ns());
-        let (status, ended) = launch.wait()?;
-        let text = fs::read_to_string(folder.join(LIFE)).unwrap_or_default();
+        let Some((status, ended)) = launch.wait_for(PATIENCE)? else {
+            launch.stop(&[]);
+            bail!(
+                "ranks that start and end MPI under `{launcher}` had not ended after {} s and were ended. Does it belong to the MPI library that its ranks find?",
+                PATIENCE.as_secs()
+            );
+        };
+        // Each launch leaves its own.
+        let told = folder.join(LIFE);
+        let text = fs::read_to_string(&told).unwrap_or_default();
+        let _ = fs::remove_file(&told);
         let times: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [init, end, process] = times[..] else {
+        let (true, [init, end, process]) = (status.success(), &times[..]) else {
             bail!("starting and ending MPI under `{launcher}` failed ({status}): {}", launch.said());
         };
         let wall = Nanos(ended).since(begun).seconds();
         launches.push((wall - process).max(0.0));
-        inits.push(init);
-        ends.push(end);
+        inits.push(*init);
+        ends.push(*end);
         wholes.push(wall);
     }
     let quartile = |times: &mut Vec<f64>, at: f64| {

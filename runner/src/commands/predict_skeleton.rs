@@ -99,7 +99,7 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     let startup_s = Sample::of(runs.iter().map(Run::launch_s)).mean;
     // What the skeleton cannot imitate made it too fast or too slow on the base: as much here.
     let factors = Sample::of(manifest.factors().into_iter());
-    let known = factors.count >= 2.0;
+    let known = factors.count >= 2.0 && factors.mean > 0.0;
     let factor = if known { factors.mean } else { 1.0 };
     let run_s = here.mean * factor;
     let pet_s = startup_s + run_s;
@@ -116,7 +116,9 @@ fn assemble(manifest: &Manifest, runs: &[Run]) -> Prediction {
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];
     let mut notes = Vec::new();
     if !known {
-        notes.push("the skeleton was not run on its base: what it cannot imitate is not known".into());
+        notes.push(
+            "the skeleton was not compared with its program on the base: what it cannot imitate is not known".into(),
+        );
     }
     notes.extend(manifest.left_out.iter().cloned());
     let mpi = runs.first().map_or("", |run| run.mpi.as_str());

@@ -5,7 +5,7 @@ use crate::launch::catch_interrupts;
 use crate::output::{self, clean, count, note, seconds};
 use crate::progress;
 use crate::signature::{mpi_of, this_machine};
-use crate::skeleton::{Built, compiler};
+use crate::skeleton::{Built, compiler, other_mpi};
 use anyhow::Result;
 use clap::Args;
 use phasecast_prediction::Machine;
@@ -128,7 +128,21 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
     if compared {
         match runs(&source, &compiler, args, &manifest, scratch.path()) {
-            Ok((runs, turns)) => (manifest.runs, manifest.turns) = (runs, turns),
+            Ok((runs, turns)) => {
+                (manifest.runs, manifest.turns) = (runs, turns);
+                let ran_with = manifest.runs.first().map_or("", |run| &run.mpi);
+                manifest.left_out.extend(other_mpi(&mpi_of(&trace), ran_with));
+                if !manifest.turns.is_empty() && !manifest.turns_tell() {
+                    manifest.turns.clear();
+                    if trace.is_of_computing() {
+                        manifest.runs.clear();
+                    }
+                    manifest.left_out.push(
+                        "launches of MPI differ here by about as much as the program takes, so the runs in turn with it do not count"
+                            .into(),
+                    );
+                }
+            }
             Err(error) if crate::launch::interrupted() || !args.command.is_empty() => return Err(error),
             Err(error) => note(&format!(
                 "the skeleton was not run here, so what it cannot imitate is not known: {}",
@@ -236,6 +250,7 @@ fn runs(
 ) -> Result<(Vec<Run>, Vec<Turn>)> {
     let launcher = args.launcher.as_deref();
     let built = Built::new(source.text.as_bytes(), compiler, launcher, manifest.ranks, scratch)?;
+    built.refuse_foreign(&args.command)?;
     let (mut runs, mut turns, begun) = (Vec::<Run>::new(), Vec::new(), Instant::now());
     // At least so many times, and no more when so much time was spent.
     let (least, enough_s) =

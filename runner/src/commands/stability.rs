@@ -125,9 +125,9 @@ fn of_traces(args: &StabilityArgs) -> Result<()> {
         let trace = Trace::open(path)?;
         alike(&first, &trace)?;
         let compared = against(&mut names, (&first, &reference), &mut ends, &trace)?;
-        runs.push(Run { levels: Vec::new(), time_s: trace.run_time().seconds(), compared });
+        runs.push(Run { levels: Vec::new(), time_s: trace.run_time().seconds(), compared, broken: None });
     }
-    let verdict = judge(&names, &comparisons(&runs));
+    let verdict = judge(&names, &comparisons(&runs), &[]);
     let mut notes = notes(&reference);
     let program = |path: &PathBuf| -> Result<String> {
         let trace = Trace::open(path)?;
@@ -199,15 +199,13 @@ fn of_program(args: &StabilityArgs) -> Result<()> {
         let run = experiment.run(levels)?;
         let (run_is, set) = (&run.compared.0, levels.iter().filter(|set| **set).count());
         let all = design.runs.len();
-        let distance = count(run_is.distance());
-        note(&format!(
-            "run {} of {all}, {set} places delayed: distance {distance} of {}",
-            number + 1,
-            count(run_is.events)
-        ));
+        let (distance, events) = (count(run_is.distance()), count(run_is.events));
+        let what = run.broken.clone().unwrap_or_else(|| format!("distance {distance} of {events}"));
+        note(&format!("run {} of {all}, {set} places delayed: {what}", number + 1));
         runs.push(run);
     }
-    let verdict = judge(experiment.names(), &comparisons(&runs));
+    let broken: Vec<String> = runs.iter().filter_map(|run| run.broken.clone()).collect();
+    let verdict = judge(experiment.names(), &comparisons(&runs), &broken);
     let (names, notes) = (experiment.names(), notes(experiment.reference()));
     let both = Some((&experiment, &design));
     tell(args.json, &Told { names, verdict: &verdict, runs: &runs, experiment: both, notes: &notes })

@@ -52,6 +52,7 @@ impl Told<'_> {
             json!({
                 "delayed": run.levels, "time_s": run.time_s, "events": compared.events,
                 "similarity": compared.similarity, "distance": compared.distance(), "regions": regions,
+                "broken": run.broken,
             })
         };
         let mut value = json!({

@@ -302,7 +302,10 @@ impl Hosts {
 
     /// Where ranks stand, as far as they are on this machine and answer; `out` is the folder of their reports.
     fn stands(&self, out: &Path, ranks: u32) -> Vec<Option<Stand>> {
-        self.pids().into_iter().filter(|&pid| answers(pid)).for_each(|pid| drop(ask(pid)));
+        for pid in self.pids().into_iter().filter(|&pid| answers(pid)) {
+            // One that has ended meanwhile does not answer.
+            let _ = ask(pid);
+        }
         std::thread::sleep(ANSWER);
         let stand = |rank| serde_json::from_slice(&fs::read(out.join(stand_file(rank))).ok()?).ok();
         (0..ranks).map(stand).collect()

@@ -72,6 +72,28 @@ impl Kind {
         matches!(self, Kind::Bcast | Kind::Reduce | Kind::Gather | Kind::Scatter)
     }
 
+    /// Whether it computes with what is sent.
+    pub fn reduces(self) -> bool {
+        matches!(self, Kind::Reduce | Kind::Allreduce | Kind::Scan | Kind::Exscan | Kind::ReduceScatter)
+    }
+
+    /// Bytes that go out and come in on a rank of `members`, of which each contributes `bytes`.
+    pub fn data(self, bytes: u64, members: u64, root: bool) -> [u64; 2] {
+        let all = bytes.saturating_mul(members);
+        match self {
+            Kind::Barrier => [0, 0],
+            // One buffer on both sides.
+            Kind::Bcast => [0, bytes],
+            Kind::Reduce => [bytes, if root { bytes } else { 0 }],
+            Kind::Allreduce | Kind::Scan | Kind::Exscan => [bytes, bytes],
+            Kind::Gather => [bytes, if root { all } else { 0 }],
+            Kind::Scatter => [if root { all } else { 0 }, bytes],
+            Kind::Allgather => [bytes, all],
+            Kind::Alltoall => [all, all],
+            Kind::ReduceScatter => [all, bytes],
+        }
+    }
+
     /// Whether the data of all ranks lie side by side in one buffer.
     pub fn gathers(self) -> bool {
         matches!(self, Kind::Gather | Kind::Scatter | Kind::Allgather | Kind::Alltoall | Kind::ReduceScatter)

@@ -1,4 +1,5 @@
 //! Why no skeleton can be written or read.
+use crate::error::TooLong;
 use std::path::PathBuf;
 
 /// An error; each is a sentence with cause and remedy.
@@ -10,14 +11,9 @@ pub enum ProgramError {
         /// What does not hold.
         what: String,
     },
-    /// Too many steps.
-    #[error(
-        "the program repeats too little: more than {steps} calls would have to be written down. Trace a run with fewer iterations, or predict with `phasecast sign` or `phasecast transform`."
-    )]
-    TooLong {
-        /// How many are too many.
-        steps: usize,
-    },
+    /// Too many calls.
+    #[error("{0}")]
+    TooLong(TooLong),
     /// The replay got stuck, and nothing more can be left out.
     #[error("the skeleton would hang, so it is not written: rank {rank} waits for ever in {call}")]
     Hangs {
@@ -63,6 +59,18 @@ pub enum ProgramError {
     Changed {
         /// The source.
         path: PathBuf,
+    },
+    /// What `phasecast predict` would not read.
+    #[error(
+        "{path} would have {bytes} bytes, more than {most} are not read: so many classes of ranks and loops are too much for a skeleton. Trace a run with fewer ranks."
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        bytes: u64,
+        /// How many there may be.
+        most: u64,
     },
     /// There is no compiler.
     #[error("there is no {compiler} here. Install an MPI with its compiler, or name one with --cc.")]

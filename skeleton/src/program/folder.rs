@@ -15,8 +15,9 @@ pub const SOURCE: &str = "skeleton.c";
 /// Writes the folder: under a temporary name beside it, synced, then renamed.
 ///
 /// # Errors
-/// If there is something of that name, or it cannot be written; nothing is left then.
+/// If there is something of that name, the manifest is too long, or it cannot be written; nothing is left then.
 pub fn write(folder: &Path, source: &str, manifest: &Manifest, skeleton: &Skeleton) -> Result<(), ProgramError> {
+    let text = manifest.to_file(folder)?;
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(format!(".part{}", std::process::id()));
     let temporary = folder.with_file_name(name);
@@ -26,7 +27,7 @@ pub fn write(folder: &Path, source: &str, manifest: &Manifest, skeleton: &Skelet
             (SOURCE, source.to_owned()),
             ("Makefile", makefile(manifest.ranks)),
             ("README.md", readme(manifest, skeleton)),
-            (FILE, manifest.to_json()),
+            (FILE, text.clone()),
         ];
         for (name, text) in files {
             let mut file = File::create_new(temporary.join(name))?;

@@ -1,7 +1,8 @@
 /* Computation: so much work of two kinds, never a spin until a time has come, so that a faster processor takes less
  * time. Arithmetic is bound by the latency of multiplications and additions; traffic reads and writes one cache line
  * after the other of a working set, four in a step: one by one, how fast decoding is would matter, and so where in memory
- * the compiler lays the loop. The rates were measured on the base. */
+ * the compiler lays the loop. Multiplication and addition are statements of their own: some compilers make one instruction
+ * of both where the processor has it, and count and latency would depend on that. The rates were measured on the base. */
 static double *working_set;
 static double terms[4] = {1.0, 1.25, 1.5, 1.75};
 static unsigned long place;
@@ -10,10 +11,14 @@ static void arithmetic(long rounds)
 {
     double a = terms[0], b = terms[1], c = terms[2], d = terms[3];
     for (long i = 0; i < rounds; i++) {
-        a = a * 0.999 + 0.001;
-        b = b * 0.998 + 0.002;
-        c = c * 0.997 + 0.003;
-        d = d * 0.996 + 0.004;
+        a *= 0.999;
+        a += 0.001;
+        b *= 0.998;
+        b += 0.002;
+        c *= 0.997;
+        c += 0.003;
+        d *= 0.996;
+        d += 0.004;
     }
     terms[0] = a;
     terms[1] = b;
@@ -26,10 +31,14 @@ static void traffic(long lines)
     unsigned long at = place;
     for (long i = 0; i < lines; i += 4) {
         double *line = working_set + at;
-        line[0] = line[0] * 0.999 + 0.001;
-        line[8] = line[8] * 0.999 + 0.001;
-        line[16] = line[16] * 0.999 + 0.001;
-        line[24] = line[24] * 0.999 + 0.001;
+        line[0] *= 0.999;
+        line[0] += 0.001;
+        line[8] *= 0.999;
+        line[8] += 0.001;
+        line[16] *= 0.999;
+        line[16] += 0.001;
+        line[24] *= 0.999;
+        line[24] += 0.001;
         at += 32;
         if (at >= WORKING_SET / sizeof(double))
             at = 0;

@@ -117,7 +117,8 @@ pub struct PartEntry {
 /// A run of the program between two runs of its skeleton.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Time of the program without start and end of MPI, in seconds.
+    /// Time of the program without start and end of MPI, in seconds: the difference of two launches, so below 0 where the
+    /// program takes less than launches differ by.
     pub program_s: f64,
     /// What the skeleton stood for, in seconds: the mean of both runs.
     pub stands_for_s: f64,
@@ -131,6 +132,10 @@ pub struct Run {
     /// How often the skeleton was done, one round after the other; the other times are those of one round.
     #[serde(default = "one")]
     pub rounds: u64,
+    /// From the start of MPI to the first round, without that of messages alone, in seconds: buffers are made, and what
+    /// is computed in; 0 if it is not known.
+    #[serde(default)]
+    pub prepare_s: f64,
     /// A round of messages alone before these, in seconds; 0 if there was none.
     #[serde(default)]
     pub warm_s: f64,
@@ -153,7 +158,7 @@ impl Turn {
     /// it: a launch takes as long to start and end in all three.
     pub fn of(before: &Run, wall_s: f64, after: &Run) -> Turn {
         let mean = |of: fn(&Run) -> f64| 0.5 * (of(before) + of(after));
-        Turn { program_s: (wall_s - mean(Run::launch_s)).max(0.0), stands_for_s: mean(|run| run.stands_for_s) }
+        Turn { program_s: wall_s - mean(Run::launch_s), stands_for_s: mean(|run| run.stands_for_s) }
     }
 }
 
@@ -165,7 +170,7 @@ impl Run {
 
     /// Start and end of the launch and of MPI, in seconds.
     pub fn launch_s(&self) -> f64 {
-        (self.wall_s - self.warm_s - self.all_rounds_s()).max(0.0)
+        (self.wall_s - self.prepare_s - self.warm_s - self.all_rounds_s()).max(0.0)
     }
 
     /// Reads the line of JSON that a skeleton leaves.
@@ -176,6 +181,7 @@ impl Run {
         Some(Run {
             wall_s,
             rounds: line["rounds"].as_u64().unwrap_or(1).clamp(1, MOST_ROUNDS),
+            prepare_s: number(&line, "prepare_s").unwrap_or(0.0),
             warm_s: number(&line, "warm_s").unwrap_or(0.0),
             run_s: number(&line, "run_s")?,
             stands_for_s: number(&line, "stands_for_s")?,
@@ -201,13 +207,29 @@ impl Manifest {
         }
     }
 
+    /// Whether the runs in turn tell how long the program takes: by their launches alone, as turns that were chosen by their
+    /// outcome would be biased.
+    pub fn turns_tell(&self) -> bool {
+        let apart =
+            self.runs.as_chunks::<2>().0.iter().map(|[before, after]| (before.launch_s() - after.launch_s()).powi(2));
+        let turns = self.turns.len() as f64;
+        // Launches scatter by half of the mean square of these; one of the program less the mean of two by 3/2 of that.
+        let error_s = (0.75 * apart.sum::<f64>() / turns / turns).sqrt();
+        let stands_for_s = self.turns.iter().map(|turn| turn.stands_for_s).sum::<f64>() / turns;
+        2.0 * error_s < stands_for_s && self.base_s() > 0.0
+    }
+
     /// The program's time on the base over what the skeleton stood for, in each turn, else with each run of the skeleton:
     /// what it cannot imitate makes it differ from 1.
     pub fn factors(&self) -> Vec<f64> {
         let turns = self.turns.iter().map(|turn| (turn.program_s, turn.stands_for_s));
         let alone = self.runs.iter().filter(|_| self.turns.is_empty()).map(|run| (self.base_run_s, run.stands_for_s));
-        let both = turns.chain(alone).filter(|&(program_s, skeleton_s)| program_s > 0.0 && skeleton_s > 0.0);
-        both.map(|(program_s, skeleton_s)| program_s / skeleton_s).collect()
+        // Turns below 0 count too: without them the mean would be too long.
+        turns
+            .chain(alone)
+            .filter(|&(_, skeleton_s)| skeleton_s > 0.0)
+            .map(|(program_s, skeleton_s)| program_s / skeleton_s)
+            .collect()
     }
 
     /// As JSON.
@@ -215,6 +237,19 @@ impl Manifest {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
+    }
+
+    /// As JSON, for a skeleton's folder.
+    ///
+    /// # Errors
+    /// If it is longer than what [`Manifest::read`] takes.
+    pub fn to_file(&self, folder: &Path) -> Result<String, ProgramError> {
+        let text = self.to_json();
+        let bytes = text.len() as u64;
+        if bytes > MOST_BYTES {
+            return Err(ProgramError::TooLarge { path: folder.join(FILE), bytes, most: MOST_BYTES });
+        }
+        Ok(text)
     }
 
     /// Reads the manifest of a skeleton's folder.
@@ -258,8 +293,9 @@ impl Manifest {
             return Err(format!("it has {} ranks", self.ranks));
         }
         let times = [self.base_run_s, self.steps_s].into_iter().chain(self.parts.iter().map(|part| part.base_s));
-        let of_runs = self.runs.iter().flat_map(|run| [run.wall_s, run.warm_s, run.run_s, run.stands_for_s]);
-        let of_turns = self.turns.iter().flat_map(|turn| [turn.program_s, turn.stands_for_s]);
+        let of_runs =
+            self.runs.iter().flat_map(|run| [run.wall_s, run.prepare_s, run.warm_s, run.run_s, run.stands_for_s]);
+        let of_turns = self.turns.iter().flat_map(|turn| [turn.program_s.abs(), turn.stands_for_s]);
         if let Some(seconds) = times.chain(of_runs).chain(of_turns).find(|s| !(0.0..1e12).contains(s)) {
             return Err(format!("a time is {seconds} seconds"));
         }

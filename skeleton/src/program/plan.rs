@@ -1,17 +1,15 @@
 //! The program as it is worked on before it is written: the logical trace with its steps and loops numbered, so that a
 //! loop can be shortened, and a call made local, without its text being rewritten.
+use super::collective::Kind;
 use super::error::ProgramError;
+use crate::error::TooLong;
 use crate::logical::{Direction, End, Group, LogicalTrace, Operation, Step};
 use crate::nest::Node;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Loops within loops that are followed; C99 guarantees 127 levels of blocks.
 const MOST_LEVELS: usize = 60;
-/// Steps that are written down at most: no compiler is to be tried with more.
-const MOST_STEPS: usize = 100_000;
-/// Slots of requests at most.
-const MOST_SLOTS: u16 = 4096;
-/// The longest message that is written; longer ones are cut to it.
+/// The longest message that is written, and the most data of a collective on one rank; longer ones are cut to it.
 pub const MOST_BYTES: u64 = 1 << 30;
 /// Every MPI has at least the tags 0 to this.
 const MOST_TAG: i32 = 32767;
@@ -101,7 +99,7 @@ pub struct Plan {
     /// World ranks of each communicator.
     pub comms: Vec<Vec<u32>>,
     /// Slots of requests.
-    pub slots: u16,
+    pub slots: u32,
     /// What is left out, in sentences.
     pub left_out: Vec<String>,
 }
@@ -150,6 +148,8 @@ impl Plan {
             return Err(wrong(format!("rank {rank} is in no class")));
         }
         let (comm_of, comms) = communicators(&trace.groups, ranks)?;
+        TooLong::refuse(trace.classes.iter().map(|class| class.body.iter().map(Node::written).sum()))
+            .map_err(ProgramError::TooLong)?;
         let mut plan = Plan {
             ranks,
             directions: trace.directions.clone(),
@@ -183,9 +183,6 @@ impl Plan {
             match node {
                 Node::Item(step) => {
                     self.check(class, step)?;
-                    if self.steps.len() == MOST_STEPS {
-                        return Err(ProgramError::TooLong { steps: MOST_STEPS });
-                    }
                     body.push(Block::Step(self.steps.len()));
                     let bytes = ends(&step.call)[0].map_or(0, |end| end.bytes);
                     self.steps.push(PlanStep {
@@ -233,11 +230,7 @@ impl Plan {
             Operation::Wait { slots } => slots,
             _ => &[],
         };
-        let most = slots.iter().max().map_or(0, |slot| slot.saturating_add(1));
-        if most > MOST_SLOTS {
-            return wrong(format!("there are more than {MOST_SLOTS} requests at a time"));
-        }
-        self.slots = self.slots.max(most);
+        self.slots = self.slots.max(slots.iter().max().map_or(0, |slot| u32::from(*slot) + 1));
         Ok(())
     }
 
@@ -278,6 +271,20 @@ impl Plan {
     /// The other end of a step's message, for a rank; none at an edge.
     pub fn peer(&self, end: &End, rank: u32) -> Option<u32> {
         self.directions[usize::from(end.direction)].peer[rank as usize]
+    }
+
+    /// The most members of a group's communicators, at least 1.
+    pub fn members(&self, group: u16) -> u64 {
+        let comms = self.comm_of[usize::from(group)].iter().flatten();
+        comms.map(|comm| self.comms[*comm as usize].len()).max().unwrap_or(1).max(1) as u64
+    }
+
+    /// The most bytes that a step can have, if it is a collective.
+    pub fn most_bytes(&self, step: StepId) -> u64 {
+        match &self.steps[step].step.call {
+            Operation::Collective { name, group, .. } if Kind::of(name).gathers() => MOST_BYTES / self.members(*group),
+            _ => MOST_BYTES,
+        }
     }
 
     /// How often each step is carried out by a rank of its class.

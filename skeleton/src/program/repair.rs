@@ -3,12 +3,13 @@
 //!
 //! The seed tells local from global calls on the text of one process (its Figure 3, [`super::figure3`]). Here all ranks
 //! are known, so calls are matched one by one, and a call is local for just those ranks that have no partner for it.
+use super::collective::Kind;
 use super::error::ProgramError;
-use super::plan::{Plan, Side, StepId, ends};
+use super::plan::{MOST_BYTES, Plan, Side, StepId, ends};
 use super::replay::{Outcome, Pending, Replay};
 use crate::logical::Operation;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Local calls that are told one by one.
 const TOLD: usize = 8;
@@ -24,6 +25,10 @@ pub struct Repaired {
     pub detached: usize,
     /// Sends whose size was settled between their own and that of their receives.
     pub resized: usize,
+    /// Steps that have a partner, but were made local, for some ranks, as the program would not end.
+    pub cut: BTreeSet<StepId>,
+    /// Collectives with more data on a rank than a skeleton moves.
+    pub clipped: usize,
     /// Calls that the replay carried out, over all ranks.
     pub calls: u64,
 }
@@ -39,22 +44,26 @@ pub fn sentences(plan: &Plan, repaired: &Repaired) -> Vec<String> {
     let mut out = Vec::new();
     let mut told = 0;
     for (id, step) in plan.steps.iter().enumerate() {
-        let ranks: std::collections::BTreeSet<u32> = step.local.iter().flatten().copied().collect();
+        let ranks: BTreeSet<u32> = step.local.iter().flatten().copied().collect();
         let collective_outside = matches!(step.step.call, Operation::Collective { group, .. }
             if ranks.iter().all(|rank| plan.comm_of[usize::from(group)][*rank as usize].is_none()));
         let Some(first) = ranks.first().filter(|_| !collective_outside) else { continue };
         told += 1;
         if told <= TOLD {
-            let ranks: Vec<u32> = ranks.iter().copied().collect();
-            out.push(format!(
-                "{} has no partner on ranks {}: it is a local call there, an exchange with itself",
-                plan.words(id, *first),
-                super::source::ranges(&ranks)
-            ));
+            let (words, ranks) = (plan.words(id, *first), ranks.iter().copied().collect::<Vec<u32>>());
+            let ranks = super::source::ranges(&ranks);
+            out.push(match repaired.cut.contains(&id) {
+                true => format!(
+                    "{words} is made local on ranks {ranks} so that the skeleton ends: it is an exchange with itself there"
+                ),
+                false => format!(
+                    "{words} has no partner on ranks {ranks}: it is a local call there, an exchange with itself"
+                ),
+            });
         }
     }
     if told > TOLD {
-        out.push(format!("{} more calls have no partner, and are local", told - TOLD));
+        out.push(format!("{} more calls are local", told - TOLD));
     }
     if repaired.detached > 0 {
         out.push(format!(
@@ -68,11 +77,14 @@ pub fn sentences(plan: &Plan, repaired: &Repaired) -> Vec<String> {
             repaired.resized
         ));
     }
-    let unknown: std::collections::BTreeSet<&str> = plan
+    if repaired.clipped > 0 {
+        out.push(format!("{} collectives with more than 1 GiB of data on a rank move 1 GiB there", repaired.clipped));
+    }
+    let unknown: BTreeSet<&str> = plan
         .steps
         .iter()
         .filter_map(|step| match &step.step.call {
-            Operation::Collective { name, .. } if super::collective::Kind::known(name).is_none() => Some(name.as_str()),
+            Operation::Collective { name, .. } if Kind::known(name).is_none() => Some(name.as_str()),
             _ => None,
         })
         .collect();
@@ -96,6 +108,8 @@ pub fn sentences(plan: &Plan, repaired: &Repaired) -> Vec<String> {
 /// If it still would not, which names the rank and the call.
 pub fn repair(plan: &mut Plan) -> Result<Repaired, ProgramError> {
     balance(plan);
+    let locals = |plan: &Plan| plan.steps.iter().map(|step| step.local.iter().map(BTreeSet::len).sum()).collect();
+    let without_partner: Vec<usize> = locals(plan);
     let mut replayed = 0;
     loop {
         let outcome = Replay::run(plan, false);
@@ -108,23 +122,23 @@ pub fn repair(plan: &mut Plan) -> Result<Repaired, ProgramError> {
         balance(plan);
         replayed += outcome.calls.max(u64::from(plan.ranks)) + 1000;
     }
-    loop {
-        let outcome = Replay::run(plan, true);
-        if outcome.accepts() {
-            break;
-        }
-        let sends = outcome.stuck.iter().filter(|pending| !pending.collective && pending.side == Side::Out);
-        let steps: Vec<StepId> = sends.map(|pending| pending.step).filter(|step| !plan.steps[*step].detached).collect();
-        if steps.is_empty() {
-            return Err(hangs(plan, &outcome));
-        }
-        steps.into_iter().for_each(|step| plan.steps[step].detached = true);
+    let after: Vec<usize> = locals(plan);
+    let cut = (0..plan.steps.len()).filter(|step| after[*step] > without_partner[*step]).collect();
+    let (outcome, detached) = Replay::detaching(plan);
+    if !outcome.accepts() {
+        return Err(hangs(plan, &outcome));
+    }
+    for step in detached {
+        plan.steps[step].detached = true;
     }
     let outcome = Replay::run(plan, true);
-    let resized = settle_sizes(plan, &outcome);
+    if !outcome.accepts() {
+        return Err(hangs(plan, &outcome));
+    }
+    let (resized, clipped) = settle_sizes(plan, &outcome);
     let local = plan.steps.iter().filter(|step| step.local.iter().any(|ranks| !ranks.is_empty())).count();
     let detached = plan.steps.iter().filter(|step| step.detached).count();
-    Ok(Repaired { local, detached, resized, calls: outcome.calls })
+    Ok(Repaired { local, detached, resized, cut, clipped, calls: outcome.calls })
 }
 
 fn hangs(plan: &Plan, outcome: &Outcome) -> ProgramError {
@@ -215,8 +229,8 @@ fn balance(plan: &mut Plan) {
 }
 
 /// A send whose size differs from that of a receive that takes it gets the median of its own and theirs; what
-/// collectives contribute becomes the same for all who take part.
-fn settle_sizes(plan: &mut Plan, outcome: &Outcome) -> usize {
+/// collectives contribute becomes the same for all who take part. Returns how many sends and collectives that changes.
+fn settle_sizes(plan: &mut Plan, outcome: &Outcome) -> (usize, usize) {
     let mut sizes: BTreeMap<StepId, Vec<u64>> = BTreeMap::new();
     for &(send, receive) in outcome.matches.keys() {
         let [Some(sent), Some(received)] =
@@ -248,22 +262,58 @@ fn settle_sizes(plan: &mut Plan, outcome: &Outcome) -> usize {
         let (a, b) = (root(&mut set, a), root(&mut set, b));
         set[a.max(b)] = a.min(b);
     }
-    let mut sums: FxHashMap<StepId, (f64, f64)> = FxHashMap::default();
+    let mut shares: FxHashMap<StepId, Share> = FxHashMap::default();
     for step in 0..plan.steps.len() {
         if let Some((part, ranks)) = contribution(plan, step) {
-            let (sum, weight) = sums.entry(root(&mut set, step)).or_default();
-            *sum += part * ranks;
-            *weight += ranks;
+            shares.entry(root(&mut set, step)).or_default().add(plan, step, part, ranks);
         }
     }
+    let mut clipped = 0;
     for step in 0..plan.steps.len() {
-        if let Some((sum, weight)) = sums.get(&root(&mut set, step))
+        if let Some(share) = shares.get(&root(&mut set, step))
             && matches!(plan.steps[step].step.call, Operation::Collective { .. })
         {
-            plan.steps[step].bytes = ((sum / weight.max(1.0)).round() as u64).min(super::plan::MOST_BYTES);
+            clipped += usize::from(share.bytes() > share.most);
+            plan.steps[step].bytes = share.bytes().min(share.most);
         }
     }
-    resized
+    (resized, clipped)
+}
+
+/// What each rank contributes to collectives that meet.
+struct Share {
+    sum: f64,
+    ranks: f64,
+    /// The sizes that were said are multiples of it.
+    unit: u64,
+    /// It may be so many bytes.
+    most: u64,
+}
+
+impl Default for Share {
+    fn default() -> Share {
+        Share { sum: 0.0, ranks: 0.0, unit: 8, most: MOST_BYTES }
+    }
+}
+
+impl Share {
+    fn add(&mut self, plan: &Plan, step: StepId, part: f64, ranks: f64) {
+        self.sum += part * ranks;
+        self.ranks += ranks;
+        self.most = self.most.min(plan.most_bytes(step) / 8 * 8);
+        if let Operation::Collective { name, bytes, .. } = &plan.steps[step].step.call {
+            let unit = if Kind::of(name).reduces() { 1 << bytes.trailing_zeros().min(3) } else { 1 };
+            // Less than a number of four bytes is reduced byte by byte in the program, too.
+            self.unit = self.unit.min(if unit < 4 { 1 } else { unit });
+        }
+    }
+
+    /// The mean, of whole numbers if the program's is.
+    fn bytes(&self) -> u64 {
+        let mean = self.sum / self.ranks.max(1.0);
+        let units = (mean / self.unit as f64).round() as u64;
+        units.max(u64::from(mean > 0.0 && self.unit > 1)).saturating_mul(self.unit)
+    }
 }
 
 /// What a rank contributes to each other in a collective, in bytes, and by how many ranks that is said; none if the
@@ -281,14 +331,11 @@ fn contribution(plan: &Plan, step: StepId) -> Option<(f64, f64)> {
     };
     let roots = ranks.iter().filter(|rank| is_root(rank)).count() as f64;
     let bytes = *bytes as f64;
-    let base = super::collective::Kind::of(name);
-    Some(match base {
+    Some(match Kind::of(name) {
         // The root says the sum of what it sends.
-        super::collective::Kind::Scatter if roots > 0.0 && ranks.len() == 1 => (bytes / members, roots),
-        super::collective::Kind::Scatter if roots > 0.0 => (bytes, ranks.len() as f64 - roots),
-        super::collective::Kind::Alltoall | super::collective::Kind::ReduceScatter => {
-            (bytes / members, ranks.len() as f64)
-        }
+        Kind::Scatter if roots > 0.0 && ranks.len() == 1 => (bytes / members, roots),
+        Kind::Scatter if roots > 0.0 => (bytes, ranks.len() as f64 - roots),
+        Kind::Alltoall | Kind::ReduceScatter => (bytes / members, ranks.len() as f64),
         _ => (bytes, ranks.len() as f64),
     })
 }

@@ -5,6 +5,8 @@
 //! any messages going without a buffer. It is *buffered* if no send waits: what it does not accept hangs under every MPI,
 //! as what a rank waits for is never sent. As no receive is written with a wildcard, both have one outcome, whatever
 //! the order in which ranks are carried out.
+mod detaching;
+
 use super::collective::Kind;
 use super::plan::{Block, Class, Plan, Side, StepId, ends};
 use crate::logical::{Mode, Operation};
@@ -97,6 +99,8 @@ struct Lane {
 pub struct Replay<'a> {
     plan: &'a Plan,
     strict: bool,
+    /// Steps whose sends do not wait.
+    detached: Vec<bool>,
     codes: Vec<Vec<Code>>,
     lanes: Vec<Lane>,
     requests: Vec<Request>,
@@ -112,12 +116,19 @@ pub struct Replay<'a> {
 impl<'a> Replay<'a> {
     /// Carries a plan out.
     pub fn run(plan: &'a Plan, strict: bool) -> Outcome {
-        let lanes = || Lane { slots: vec![NONE; usize::from(plan.slots)], ..Lane::default() };
-        let mut replay = Replay {
+        let mut replay = Replay::new(plan, strict);
+        replay.go();
+        replay.left_over();
+        replay.outcome
+    }
+
+    fn new(plan: &'a Plan, strict: bool) -> Replay<'a> {
+        Replay {
             plan,
             strict,
+            detached: plan.steps.iter().map(|step| step.detached).collect(),
             codes: plan.classes.iter().map(|class| code(plan, class)).collect(),
-            lanes: (0..plan.ranks).map(|_| lanes()).collect(),
+            lanes: (0..plan.ranks).map(|_| Lane::default()).collect(),
             requests: Vec::new(),
             free: Vec::new(),
             channels: FxHashMap::default(),
@@ -125,12 +136,14 @@ impl<'a> Replay<'a> {
             met: FxHashMap::default(),
             ready: (0..plan.ranks).rev().collect(),
             outcome: Outcome::default(),
-        };
-        while let Some(rank) = replay.ready.pop() {
-            replay.go_on(rank);
         }
-        replay.left_over();
-        replay.outcome
+    }
+
+    /// Carries ranks out until all wait or have ended.
+    fn go(&mut self) {
+        while let Some(rank) = self.ready.pop() {
+            self.go_on(rank);
+        }
     }
 
     fn left_over(&mut self) {
@@ -157,8 +170,8 @@ impl<'a> Replay<'a> {
                 }
                 // The end of the program waits for all that is still open.
                 lane.ended = true;
-                let open: Vec<u16> = (0..self.plan.slots).collect();
-                if self.wait_for(rank, &open) {
+                let open = std::mem::take(&mut lane.slots);
+                if self.wait(rank, &open) {
                     return;
                 }
                 continue;
@@ -223,7 +236,9 @@ impl<'a> Replay<'a> {
     fn settle(&mut self, rank: u32, slot: Option<u16>, request: u32) -> bool {
         match slot {
             Some(slot) => {
-                self.lanes[rank as usize].slots[usize::from(slot)] = request;
+                let (slots, at) = (&mut self.lanes[rank as usize].slots, usize::from(slot));
+                slots.resize(slots.len().max(at + 1), NONE);
+                slots[at] = request;
                 false
             }
             None => self.wait(rank, &[request]),
@@ -232,8 +247,8 @@ impl<'a> Replay<'a> {
 
     fn wait_for(&mut self, rank: u32, slots: &[u16]) -> bool {
         let lane = &mut self.lanes[rank as usize];
-        let take = |slot: &u16| std::mem::replace(&mut lane.slots[usize::from(*slot)], NONE);
-        let requests: Vec<u32> = slots.iter().map(take).collect();
+        let take = |slot: &u16| Some(std::mem::replace(lane.slots.get_mut(usize::from(*slot))?, NONE));
+        let requests: Vec<u32> = slots.iter().filter_map(take).collect();
         self.wait(rank, &requests)
     }
 
@@ -289,7 +304,7 @@ impl<'a> Replay<'a> {
         let Some(peer) = plan.peer(&end, rank) else { return NONE };
         let pending = Pending { rank, step, side, collective: false };
         let buffered = matches!(of.step.call, Operation::Send { mode: Mode::Buffered, .. });
-        let waits = side == Side::In || self.strict && !of.detached && !buffered;
+        let waits = side == Side::In || self.strict && !self.detached[step] && !buffered;
         let id = if waits { self.request(pending) } else { NONE };
         let key = if side == Side::Out { (rank, peer, end.tag) } else { (peer, rank, end.tag) };
         let channel = self.channels.entry(key).or_default();

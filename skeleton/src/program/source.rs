@@ -1,4 +1,6 @@
 //! The C source of a skeleton: one SPMD program in C99, written to be read.
+mod rooms;
+mod spread;
 mod steps;
 mod whole;
 
@@ -6,8 +8,10 @@ use super::calibrate::Rates;
 use super::plan::{Block, Plan, StepId};
 use super::replay::Outcome;
 use super::scale::weights;
+use rooms::Rooms;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use spread::Around;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 const RUNTIME: [&str; 3] =
@@ -66,9 +70,11 @@ struct Writer<'a> {
     groups: Vec<(String, usize, BTreeSet<u32>)>,
     names: Vec<String>,
     group_names: Vec<String>,
-    /// Room of the buffers: of slots, of calls that block, and of sends that nobody waits for.
-    outgoing: Vec<u64>,
-    incoming: Vec<u64>,
+    /// Room of the buffers of each class, and what single ranks need beyond it.
+    rooms: Vec<Rooms>,
+    own_rooms: BTreeMap<u32, Rooms>,
+    /// The loops around what is written.
+    around: Vec<Around>,
     parts: Vec<Part>,
     spreads: usize,
     out: String,
@@ -81,7 +87,6 @@ pub fn write(plan: &Plan, outcome: &Outcome, head: &Head<'_>, rates: &Rates) -> 
         let most = room.entry(receive).or_default();
         *most = (*most).max(plan.steps[send].bytes);
     }
-    let slots = usize::from(plan.slots.max(1));
     let mut writer = Writer {
         plan,
         rates,
@@ -92,8 +97,9 @@ pub fn write(plan: &Plan, outcome: &Outcome, head: &Head<'_>, rates: &Rates) -> 
         groups: Vec::new(),
         names: names(plan.directions.iter().map(|d| d.name.as_str()), "DIRECTION"),
         group_names: names(plan.groups.iter().map(|g| g.name.as_str()), "GROUP"),
-        outgoing: vec![8; slots + 2],
-        incoming: vec![8; slots + 1],
+        rooms: vec![Rooms::new(); plan.classes.len()],
+        own_rooms: BTreeMap::new(),
+        around: Vec::new(),
         parts: vec![Part { name: "outside loops".into(), class: None, full: 1, count: 1, base_ns: 0.0 }],
         spreads: 0,
         out: String::new(),
@@ -221,7 +227,9 @@ impl Writer<'_> {
         let i = format!("i{level}");
         if of.count == of.full {
             self.line(indent, &format!("for (long {i} = 0; {i} < {}; {i}++) {{", of.count));
+            self.around.push((of.count, 1.0, 1.0));
             self.body(class, &of.body, indent + 1, level + 1, outer.clone());
+            self.around.pop();
             self.line(indent, "}");
             return;
         }
@@ -260,7 +268,9 @@ impl Writer<'_> {
             self.line(indent + 2, &format!("part({part}, {});", times(rest)));
             times(rest)
         };
+        self.around.push((of.count, first, rest));
         self.body(class, &of.body, indent + 1, level + 1, Some((part, weight)));
+        self.around.pop();
         self.line(indent, "}");
         let (back, weight) = outer.clone().unwrap_or((0, "1.0".into()));
         self.line(indent, &format!("part({back}, {weight});"));

@@ -88,8 +88,17 @@ pub trait Sink {
     fn drop(&mut self, token: Self::Token);
 }
 
-/// Where completions were called from, within one rank.
-pub type Sites = HashSet<(u16, u64)>;
+/// Where a completion was called from, within one rank: procedure and address.
+pub type Site = (u16, u64);
+
+/// What a first walk over a rank has found out of its completions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sites {
+    /// One from here that received something, or found nothing, is not about sends.
+    pub wary: HashSet<Site>,
+    /// One of several from here is about collectives and the like too, whatever else it completes.
+    pub about_all: HashSet<Site>,
+}
 
 /// What was met on the way that a logical trace does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -237,7 +237,7 @@ pub fn measure(
             ahead: VecDeque::new(),
             carried: (Computed::default(), 0),
         };
-        walk(trace, Rank(rank as u32), &survey.roles, &survey.wary[rank], &mut tally, done)?;
+        walk(trace, Rank(rank as u32), &survey.roles, &survey.sites[rank], &mut tally, done)?;
         let mut total = totals[class_of[rank]].lock().unwrap_or_else(PoisonError::into_inner);
         total.iter_mut().zip(&tally.places).for_each(|(mine, theirs)| mine.merge(theirs));
         Ok::<_, SkeletonError>(())

@@ -22,7 +22,7 @@ pub mod symbols;
 pub mod walk;
 
 use crate::compress::Method;
-use crate::error::SkeletonError;
+use crate::error::{SkeletonError, TooLong};
 use crate::logical::LogicalTrace;
 use crate::nest::Node;
 use crate::topology::{Directions, Recognition};
@@ -48,7 +48,8 @@ impl Default for Settings {
 /// Makes the logical trace of a run, whose messages go in these directions.
 ///
 /// # Errors
-/// If a rank is missing or was cut off, a file is damaged, or a rank has more than 65536 requests at a time.
+/// If a rank is missing or was cut off, a file is damaged, a rank has more than 65536 requests at a time, or more than
+/// [`MOST_CALLS`](crate::error::MOST_CALLS) calls do not repeat.
 pub fn logical_trace(
     trace: &Trace,
     recognition: &Recognition,
@@ -65,6 +66,9 @@ pub fn logical_trace(
         false => Orders::default(),
     };
     let classes = classes::classes(trace, &survey, directions, &orders, settings.method, threads, &third)?;
+    // Before what is measured of each is held in memory.
+    TooLong::refuse(classes.all.iter().map(|class| class.nest.iter().map(Node::written).sum()))
+        .map_err(|of| SkeletonError::TooLong { path: trace.path().to_owned(), of })?;
     let (measured, counted) = measure::measure(trace, &survey, &classes, threads, &last)?;
     let header = trace.header(Rank(0));
     let mut left_out = survey.left_out;

@@ -10,8 +10,10 @@ pub enum Completes {
     One,
     /// It is about all that it names.
     All,
-    /// It takes what comes first (any, some).
+    /// It takes what comes first.
     First,
+    /// It takes what has come.
+    Some,
 }
 
 /// What must be known of a procedure.
@@ -31,6 +33,8 @@ pub struct Role {
     pub init: bool,
     /// It ends MPI.
     pub finalize: bool,
+    /// It ends the run.
+    pub aborts: bool,
     /// It frees a request.
     pub frees: bool,
     /// Between neighbours of a topology only.
@@ -63,6 +67,7 @@ fn role(name: &str) -> Role {
         probe: false,
         init: false,
         finalize: false,
+        aborts: false,
         frees: false,
         neighbourhood: false,
         collective: "MPI_Barrier".into(),
@@ -83,16 +88,19 @@ fn role(name: &str) -> Role {
             role.completes = match which {
                 Which::One => Completes::One,
                 Which::All => Completes::All,
-                Which::Any | Which::Some => Completes::First,
+                Which::Any => Completes::First,
+                Which::Some => Completes::Some,
             }
         }
         Class::Probe { blocking, .. } => (role.probe, role.polls) = (true, !blocking),
         Class::Init | Class::SessionInit => role.init = true,
-        Class::Finalize | Class::SessionFinalize | Class::Abort => role.finalize = true,
+        Class::Finalize | Class::SessionFinalize => role.finalize = true,
+        Class::Abort => (role.finalize, role.aborts) = (true, true),
         Class::RequestFree => role.frees = true,
         Class::Collective { timing, neighbourhood, .. } => {
             role.neighbourhood = neighbourhood;
-            role.collective = blocking_form(name, timing);
+            // As many bytes go out of each rank; to whom, a trace does not hold.
+            role.collective = if neighbourhood { "MPI_Alltoall".into() } else { blocking_form(name, timing) };
         }
         _ => {}
     }
@@ -104,7 +112,6 @@ fn blocking_form(name: &str, timing: Timing) -> String {
     if timing == Timing::Nonblocking {
         bare.remove(0);
     }
-    let bare = bare.trim_start_matches("neighbor_");
     let (first, rest) = bare.split_at(bare.len().min(1));
     format!("MPI_{}{rest}", first.to_uppercase())
 }
@@ -120,14 +127,14 @@ mod tests {
         assert_eq!(named("MPI_Allreduce"), "MPI_Allreduce");
         assert_eq!(named("MPI_Ialltoallv_c"), "MPI_Alltoallv");
         assert_eq!(named("MPI_Reduce_scatter_block_init"), "MPI_Reduce_scatter_block");
-        assert_eq!(named("MPI_Ineighbor_alltoallw"), "MPI_Alltoallw");
+        assert_eq!(named("MPI_Ineighbor_allgather"), "MPI_Alltoall");
         assert_eq!(named("MPI_Barrier"), "MPI_Barrier");
     }
 
     #[test]
     fn what_completes_is_known() {
         assert_eq!((role("MPI_Waitall").completes, role("MPI_Waitall").polls), (Completes::All, false));
-        assert_eq!((role("MPI_Testsome").completes, role("MPI_Testsome").polls), (Completes::First, true));
+        assert_eq!((role("MPI_Testsome").completes, role("MPI_Testsome").polls), (Completes::Some, true));
         assert_eq!(role("MPI_Issend").mode, Mode::Synchronous);
         assert!(role("MPI_Sendrecv_replace").exchange && role("MPI_Improbe").polls);
     }

@@ -1,5 +1,4 @@
-//! The first pass over a trace: sizes, tags and communicators of all ranks, and from where completions are called that
-//! are not about sends.
+//! The first pass over a trace: sizes, tags and communicators of all ranks, and what completions are about.
 use super::acts::{Act, Computed, Message, Met, Sink, Sites};
 use super::groups::{Groups, Part};
 use super::roles::Roles;
@@ -20,7 +19,7 @@ pub struct Survey {
     /// The procedures.
     pub roles: Roles,
     /// For each rank.
-    pub wary: Vec<Sites>,
+    pub sites: Vec<Sites>,
     /// Classes of sizes.
     pub sizes: Sizes,
     /// Groups of communicators.
@@ -107,7 +106,7 @@ impl Sink for Notes<'_> {
 pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey, SkeletonError> {
     whole(trace)?;
     let roles = Roles::new(trace);
-    let nothing = Sites::new();
+    let nothing = Sites::default();
     let found = parallel::map(trace.size() as usize, threads, stage, |rank, done| {
         let mut notes = Notes {
             roles: &roles,
@@ -117,19 +116,19 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
             used: Vec::new(),
             parts: BTreeMap::new(),
         };
-        let (met, wary) = walk(trace, Rank(rank as u32), &roles, &nothing, &mut notes, done)?;
-        Ok::<_, SkeletonError>((notes, met, wary))
+        let (met, sites) = walk(trace, Rank(rank as u32), &roles, &nothing, &mut notes, done)?;
+        Ok::<_, SkeletonError>((notes, met, sites))
     })?;
     let (mut sizes, mut tags) = (Seen::default(), Vec::new());
-    let (mut used, mut parts, mut met, mut wary, mut pairs) = (vec![], vec![], vec![], vec![], vec![]);
-    for (notes, of_rank, sites) in found {
+    let (mut used, mut parts, mut met, mut sites, mut pairs) = (vec![], vec![], vec![], vec![], vec![]);
+    for (notes, of_rank, found_out) in found {
         sizes.merge(&notes.sizes);
         tags.push(notes.tags);
         used.push(notes.used);
         parts.push(notes.parts);
         pairs.push(notes.pairs);
         met.push(of_rank);
-        wary.push(sites);
+        sites.push(found_out);
     }
     let (groups, mut left_out) = Groups::new(trace, &used, &parts);
     let counting = tags.iter().flat_map(BTreeMap::values).filter(|tags| tags.len() > MOST_TAGS).count();
@@ -140,7 +139,7 @@ pub fn survey(trace: &Trace, threads: usize, stage: &Stage<'_>) -> Result<Survey
     }
     left_out.extend(unmatched(&pairs));
     left_out.extend(sentences(&met));
-    Ok(Survey { roles, wary, sizes: Sizes::new(&sizes), groups, met, left_out, tags })
+    Ok(Survey { roles, sites, sizes: Sizes::new(&sizes), groups, met, left_out, tags })
 }
 
 /// A skeleton stands for a whole run.
@@ -191,7 +190,9 @@ fn sentences(met: &[Met]) -> Vec<String> {
     });
     tell(sum(|m| m.persistent), &|n| format!("{n} starts of persistent requests stand as nonblocking calls"));
     tell(sum(|m| m.neighbours), &|n| {
-        format!("{n} collectives between neighbours stand as collectives of all ranks, as the trace has no neighbours")
+        format!(
+            "{n} collectives between neighbours stand as MPI_Alltoall of as many bytes, as the trace has no neighbours"
+        )
     });
     let threads = met.iter().filter(|m| m.threads > 0).count() as u64;
     tell(threads, &|n| {

@@ -128,7 +128,7 @@ impl Sequence {
         let reader = Reader { survey, directions, rank: rank as u32 };
         let mut found =
             Symbols { reader, sequence: vec![], numbers: HashMap::new(), undirected: 0, void: HashSet::new() };
-        walk(trace, Rank(rank as u32), &survey.roles, &survey.wary[rank], &mut found, done)?;
+        walk(trace, Rank(rank as u32), &survey.roles, &survey.sites[rank], &mut found, done)?;
         let Symbols { sequence: mut symbols, numbers, undirected, .. } = found;
         let at = symbols.iter().enumerate().filter(|(_, symbol)| **symbol == NOTHING).map(|(at, _)| at as u64);
         let dropped: Vec<u64> = at.collect();

@@ -6,6 +6,7 @@
 //!   belongs to the call that comes next.
 //! * Receives from any source, completions of any request, and those that a program tests one by one come in the order of
 //!   arrival, which differs from iteration to iteration: where several come in a row, they are put in [`order`].
+mod completions;
 mod order;
 
 use super::acts::{Act, Computed, Message, Met, Sink, Sites};
@@ -13,7 +14,8 @@ use super::requests::{Posted, Requests};
 use super::roles::{Completes, Role, Roles};
 use crate::error::SkeletonError;
 use crate::logical::Mode;
-use phasecast_trace::model::{PEER_ANY, PEER_PROC_NULL, TAG_ANY};
+use completions::Guesses;
+use phasecast_trace::model::{PEER_ANY, PEER_NONE, PEER_PROC_NULL, TAG_ANY};
 use phasecast_trace::{Call, Class, Counts, Flags, Part, PartKind, ProcId, Rank, Trace};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +26,7 @@ pub const POLL_GAP_NS: u64 = 10_000;
 /// A walk over the calls of a rank.
 pub struct Walk<'a, S: Sink> {
     roles: &'a Roles,
-    /// Completions from here are not about sends.
-    wary: &'a Sites,
+    sites: &'a Sites,
     sink: &'a mut S,
     requests: Requests<S::Token>,
     /// Procedures of persistent requests by peer, tag, communicator and bytes.
@@ -37,14 +38,18 @@ pub struct Walk<'a, S: Sink> {
     wait: u64,
     polling: Option<(u16, u64, Completes, bool)>,
     row: Vec<(Act, Computed, u64)>,
-    guess: Option<(u16, u64)>,
-    doubted: Sites,
-    ended: bool,
+    guesses: Guesses,
+    /// MPI was initialised at some time.
+    begun: bool,
+    /// How often it was initialised, the world or a session, and did not end yet.
+    open: i64,
+    /// MPI has ended, unless it is initialised again: when the end was entered and left.
+    closed: Option<(u64, u64)>,
     met: Met,
 }
 
-/// Walks over the calls of `rank`. Returns what was met, and from where completions were called that cannot have been
-/// about sends (a later one would have had nothing to wait for).
+/// Walks over the calls of `rank`. Returns what was met, and what was found out of its completions, which a walk that is
+/// given it needs not guess.
 ///
 /// # Errors
 /// If its file is damaged, or there are more than 65536 requests at a time.
@@ -52,13 +57,13 @@ pub fn walk<S: Sink>(
     trace: &Trace,
     rank: Rank,
     roles: &Roles,
-    wary: &Sites,
+    sites: &Sites,
     sink: &mut S,
     done: &AtomicU64,
 ) -> Result<(Met, Sites), SkeletonError> {
     let mut walk = Walk {
         roles,
-        wary,
+        sites,
         sink,
         requests: Requests::default(),
         persistent: HashMap::new(),
@@ -68,9 +73,10 @@ pub fn walk<S: Sink>(
         wait: 0,
         polling: None,
         row: Vec::new(),
-        guess: None,
-        doubted: Sites::new(),
-        ended: false,
+        guesses: Guesses::default(),
+        begun: false,
+        open: 0,
+        closed: None,
         met: Met::default(),
     };
     let many = || SkeletonError::Unfit {
@@ -101,18 +107,27 @@ pub fn walk<S: Sink>(
     }
     done.fetch_add(seen & 0xffff, Ordering::Relaxed);
     walk.end(trace.span(rank).1.0);
-    Ok((walk.met, walk.doubted))
+    Ok((walk.met, walk.found_out()))
 }
 
 impl<S: Sink> Walk<'_, S> {
     /// Takes in a call; none if there are too many requests.
     fn call(&mut self, call: &Call, parts: &[Part], counts: Option<Counts>) -> Option<()> {
-        if self.ended {
-            return Some(());
-        }
         let roles = self.roles;
         let role = roles.of(call.proc);
-        if self.exit.is_none() || role.init {
+        if let Some((_, left)) = self.closed.filter(|_| role.init) {
+            self.closed = None;
+            let exit = self.exit.unwrap_or(left).max(left);
+            self.wait += exit - self.exit.unwrap_or(exit);
+            self.exit = Some(exit);
+        }
+        if self.closed.is_some() {
+            return Some(());
+        }
+        let first = role.init && !self.begun;
+        self.begun |= role.init;
+        self.open += i64::from(role.init);
+        if self.exit.is_none() || first {
             self.met.span.0 = if role.init { call.exit.0 } else { call.enter.0 };
             (self.compute, self.wait) = (Computed::default(), 0);
             self.exit = Some(self.met.span.0);
@@ -149,9 +164,12 @@ impl<S: Sink> Walk<'_, S> {
             return Some(());
         }
         if role.finalize && call.class == Class::Setup {
-            self.exit = Some(before.max(call.enter.0));
-            self.end(call.enter.0);
-            return Some(());
+            self.open -= 1;
+            if self.open <= 0 || role.aborts {
+                self.exit = Some(before.max(call.enter.0));
+                self.closed = Some((call.enter.0, call.exit.0));
+                return Some(());
+            }
         }
         self.act(call, parts, role, took)
     }
@@ -163,15 +181,15 @@ impl<S: Sink> Walk<'_, S> {
             Class::Send if nonblocking && call.peer >= 0 => {
                 let slot = self.requests.slot()?;
                 self.emit(Act::Send(own(call.peer), role.mode, Some(slot)), took);
-                self.requests.begin(slot, Some(call.peer as u32));
+                self.requests.begin_send(slot, call.peer as u32);
                 if call.flags.has(Flags::RECV_POST) {
-                    self.post(PEER_ANY, TAG_ANY, None, 0)?;
+                    self.post((PEER_ANY, TAG_ANY, None), Some(slot), 0)?;
                 }
             }
             Class::Send if nonblocking => {
                 self.wait += took;
                 match call.flags.has(Flags::RECV_POST) {
-                    true => self.post(PEER_ANY, TAG_ANY, None, 0)?,
+                    true => self.post((PEER_ANY, TAG_ANY, None), None, 0)?,
                     false => self.requests.begin_null(),
                 }
             }
@@ -201,7 +219,9 @@ impl<S: Sink> Walk<'_, S> {
                 self.persistent.insert((call.peer, call.tag, call.comm.0, call.bytes), call.proc);
             }
             Class::Post if call.flags.has(Flags::RECV_POST) => {
-                self.post(call.peer, call.tag, Some(call.comm.0), took)?;
+                // An archive of OTF2 tells nothing of a receive that is posted.
+                let comm = (call.peer != PEER_NONE).then_some(call.comm.0);
+                self.post((call.peer, call.tag, comm), None, took)?;
             }
             Class::Post => {
                 self.wait += took;
@@ -215,7 +235,7 @@ impl<S: Sink> Walk<'_, S> {
                 let slot = if nonblocking { Some(self.requests.slot()?) } else { None };
                 let (procedure, comm, bytes, root) = (Some(call.proc), call.comm.0, call.bytes, call.peer);
                 self.emit(Act::Collective { procedure, comm, bytes, root, slot }, took);
-                slot.into_iter().for_each(|slot| self.requests.begin(slot, None));
+                slot.into_iter().for_each(|slot| self.requests.begin_other(Some(slot)));
             }
             Class::Comm if !nonblocking => self.barrier(call.comm.0, took),
             Class::Rma | Class::Io => {
@@ -223,6 +243,9 @@ impl<S: Sink> Walk<'_, S> {
                 *(if io { &mut self.met.files } else { &mut self.met.one_sided }) += 1;
                 if io {
                     self.compute.add(took, None);
+                }
+                if nonblocking {
+                    self.requests.begin_other(None);
                 }
                 let took = if io { 0 } else { took };
                 match call.flags.has(Flags::COLLECTIVE) && !nonblocking {
@@ -239,7 +262,11 @@ impl<S: Sink> Walk<'_, S> {
                 self.requests.complete_one(&mut slots);
                 self.waited(slots, false, took);
             }
-            Class::Comm | Class::Probe | Class::Setup | Class::Resume | Class::Other => self.wait += took,
+            Class::Comm => {
+                self.wait += took;
+                self.requests.begin_other(None);
+            }
+            Class::Probe | Class::Setup | Class::Resume | Class::Other => self.wait += took,
         }
         Some(())
     }
@@ -261,16 +288,17 @@ impl<S: Sink> Walk<'_, S> {
                     let mode = made.map_or(Mode::Standard, |procedure| self.roles.of(procedure).mode);
                     let (peer, comm, tag, bytes) = (part.peer as u32, part.comm.0, part.tag, part.bytes);
                     self.emit(Act::Send(Message { peer, comm, tag, bytes }, mode, Some(slot)), took);
-                    self.requests.begin(slot, Some(peer));
+                    self.requests.begin_send(slot, peer);
                 }
                 PartKind::Post if part.peer != PEER_PROC_NULL => {
-                    self.post(part.peer, part.tag, Some(part.comm.0), took)?;
+                    let comm = (part.peer != PEER_NONE).then_some(part.comm.0);
+                    self.post((part.peer, part.tag, comm), None, took)?;
                 }
                 PartKind::Collective => {
                     let slot = self.requests.slot()?;
                     let (comm, bytes, root) = (part.comm.0, part.bytes, part.peer);
                     self.emit(Act::Collective { procedure: made, comm, bytes, root, slot: Some(slot) }, took);
-                    self.requests.begin(slot, None);
+                    self.requests.begin_other(Some(slot));
                 }
                 _ => {
                     self.wait += took;
@@ -282,99 +310,23 @@ impl<S: Sink> Walk<'_, S> {
         Some(())
     }
 
-    fn post(&mut self, peer: i32, tag: i32, comm: Option<u32>, took: u64) -> Option<()> {
+    /// A receive of this source, tag and communicator is posted, perhaps in one with a send.
+    fn post(&mut self, of: (i32, i32, Option<u32>), send: Option<u16>, took: u64) -> Option<()> {
+        let (peer, tag, comm) = of;
         let slot = self.requests.slot()?;
         let token = self.step(took);
-        self.requests.post(Posted { token, slot, peer, tag, comm });
+        self.requests.post(Posted { token, slot, peer, tag, comm, send });
         Some(())
-    }
-
-    fn complete(&mut self, call: &Call, parts: &[Part], role: &Role, took: u64) {
-        let mut slots = Vec::new();
-        let mut received = false;
-        for part in parts.iter().filter(|part| part.kind == PartKind::Recv) {
-            let posted = self.requests.received(part);
-            let got = message(part);
-            match (posted, got) {
-                (Some(posted), Some(got)) => {
-                    let any = posted.peer == PEER_ANY && part.flags.has(Flags::WILDCARD);
-                    self.met.wildcards += u64::from(any);
-                    self.sink.settle(posted.token, Act::Receive(got, any, Some(posted.slot)));
-                    slots.push(posted.slot);
-                }
-                (Some(posted), None) => {
-                    self.met.lost += 1;
-                    self.sink.drop(posted.token);
-                    self.requests.release(posted.slot);
-                }
-                (None, Some(got)) => self.emit(Act::Receive(got, false, None), 0),
-                (None, None) => {}
-            }
-            received = true;
-        }
-        let site = (call.proc.0, call.site);
-        match role.completes {
-            Completes::All => {
-                if !(received && self.wary.contains(&site)) && self.requests.any_begun() {
-                    self.requests.complete_all(&mut slots);
-                    self.guess = received.then_some(site);
-                } else if !received && !self.requests.complete_all(&mut slots) {
-                    self.doubted.extend(self.guess.take());
-                }
-            }
-            Completes::One | Completes::First if !received => {
-                if !self.requests.complete_one(&mut slots) {
-                    self.doubted.extend(self.guess.take());
-                }
-            }
-            Completes::One | Completes::First => {}
-        }
-        let as_it_comes = role.completes == Completes::First || role.polls && role.completes == Completes::One;
-        self.waited(slots, as_it_comes, took);
-    }
-
-    /// A run of tests has ended with no receive: the last was perhaps about what was begun before.
-    fn polled(&mut self, polled: Option<(u16, u64, Completes, bool)>) {
-        let Some((procedure, site, completes, probe)) = polled else { return };
-        if probe || self.wary.contains(&(procedure, site)) || !self.requests.any_begun() {
-            return;
-        }
-        let mut slots = Vec::new();
-        match completes {
-            Completes::All => self.requests.complete_all(&mut slots),
-            Completes::One | Completes::First => self.requests.complete_one(&mut slots),
-        };
-        self.guess = Some((procedure, site));
-        self.waited(slots, false, 0);
-    }
-
-    /// A call has waited for these slots, in whatever order they were done; `as_it_comes` if it took what was done first.
-    fn waited(&mut self, mut slots: Vec<u16>, as_it_comes: bool, took: u64) {
-        slots.extend(self.requests.overdue());
-        if slots.is_empty() {
-            self.wait += took;
-            return;
-        }
-        slots.sort_unstable();
-        slots.iter().for_each(|slot| self.requests.release(*slot));
-        if as_it_comes {
-            let mut took = took;
-            slots.into_iter().for_each(|slot| self.in_row(Act::Wait(vec![slot]), std::mem::take(&mut took)));
-        } else {
-            self.emit(Act::Wait(slots), took);
-        }
     }
 
     /// The end of the run: what is still under way is waited for, or was nothing.
     fn end(&mut self, at: u64) {
-        if std::mem::replace(&mut self.ended, true) {
-            return;
-        }
+        let at = self.closed.map_or(at, |(entered, _)| entered);
         let exit = self.exit.unwrap_or(at);
         self.met.span = if self.exit.is_some() { (self.met.span.0, at.max(exit)) } else { (0, 0) };
         self.compute.add(at.saturating_sub(exit), None);
         let mut slots = Vec::new();
-        self.requests.complete_all(&mut slots);
+        self.requests.end(&mut slots);
         let left = (std::mem::take(&mut self.compute), std::mem::take(&mut self.wait));
         self.waited(slots, false, 0);
         (self.compute, self.wait) = left;

@@ -11,7 +11,7 @@ use phasecast_trace::{Call, Class, CommId, Counters, Counts, Flags, Nanos, Part,
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 32] = [
     "MPI_Init",
     "MPI_Finalize",
     "MPI_Send",
@@ -34,6 +34,16 @@ pub const NAMES: [&str; 22] = [
     "MPI_Recv_init",
     "MPI_Start",
     "MPI_Alltoallv",
+    "MPI_Waitsome",
+    "MPI_Ibarrier",
+    "MPI_File_iwrite",
+    "MPI_Rput",
+    "MPI_Comm_idup",
+    "MPI_Isendrecv",
+    "MPI_Session_init",
+    "MPI_Session_finalize",
+    "MPI_Neighbor_allgather",
+    "MPI_Finalized",
 ];
 
 pub fn procedure(name: &str) -> ProcId {
@@ -121,6 +131,11 @@ impl Calls {
     pub fn irecv_any(&mut self) -> &mut Calls {
         let flags = Flags::NONBLOCKING.with(Flags::RECV_POST).with(Flags::WILDCARD);
         self.push("MPI_Irecv", Class::Post, |c| (c.peer, c.tag, c.flags) = (PEER_ANY, TAG_ANY, flags), vec![])
+    }
+
+    /// Begins what does not block and leaves no mark when it is done.
+    pub fn begin(&mut self, name: &str, class: Class, bytes: u64) -> &mut Calls {
+        self.push(name, class, |c| (c.bytes, c.flags) = (bytes, Flags::NONBLOCKING), vec![])
     }
 
     pub fn complete(&mut self, name: &str, parts: Vec<Part>) -> &mut Calls {

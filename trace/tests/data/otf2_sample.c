@@ -47,7 +47,7 @@ static void rank_events(OTF2_Archive *archive, uint64_t rank) {
         OUT(WAITALL);
         IN(ALLREDUCE);
         CHECK(OTF2_EvtWriter_MpiCollectiveBegin(w, NULL, t));
-        CHECK(OTF2_EvtWriter_MpiCollectiveEnd(w, NULL, t + 1, OTF2_COLLECTIVE_OP_ALLREDUCE, 0, OTF2_UNDEFINED_UINT32, 8, 8));
+        CHECK(OTF2_EvtWriter_MpiCollectiveEnd(w, NULL, t + 1, OTF2_COLLECTIVE_OP_ALLREDUCE, 0, OTF2_UNDEFINED_UINT32, 16, 16));
         OUT(ALLREDUCE);
     }
     /* On the communicator with the order turned round: rank 0 of it is world rank 1. */

@@ -105,10 +105,17 @@ pub fn lead(mpi: &Mpi, comms: &[Comm], data: &mut Data, folder: &Path, effort: &
     }
     let mut more = 0;
     loop {
-        let machine = lead.machine(&hosts);
+        let machine = lead.machine(&hosts, false);
         match machine.check() {
             Ok(()) => return Ok(machine),
             Err((key, what)) if more == MORE => {
+                let smooth = lead.machine(&hosts, true);
+                if smooth.check().is_ok() {
+                    eprintln!(
+                        "phasecast: {key} {what}, after {MORE} further rounds. Transfers are smoothed so that they rise."
+                    );
+                    return Ok(smooth);
+                }
                 return Err(format!(
                     "after {} rounds {key} still {what}: something else disturbs this machine. Try again when it is quiet.",
                     effort.rounds + more
@@ -300,8 +307,8 @@ impl Lead<'_> {
         }
     }
 
-    /// What was seen as a machine.
-    fn machine(&self, hosts: &[Host]) -> Machine {
+    /// What was seen as a machine; `smooth` makes transfers take no less time for a longer message.
+    fn machine(&self, hosts: &[Host], smooth: bool) -> Machine {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in hosts {
             if !names.contains(name) {
@@ -326,7 +333,7 @@ impl Lead<'_> {
             created,
             identity: Identity { hosts: names, cpu, cores, mpi: self.mpi.version.clone(), ranks: self.mpi.world.size },
             life: None,
-            links: self.links.iter().map(Seen::link).collect(),
+            links: self.links.iter().map(|link| link.link(smooth)).collect(),
             collectives: collectives.collect(),
             kernels: kernels.collect(),
             stops: self.stops.clone(),
@@ -335,9 +342,9 @@ impl Lead<'_> {
 }
 
 impl Seen {
-    fn link(&self) -> Link {
+    fn link(&self, smooth: bool) -> Link {
         let costs = |column: usize| Costs(self.columns.iter().map(|(&b, of)| of[column].cost(b)).collect());
-        let transfer = costs(TRANSFER);
+        let transfer = if smooth { costs(TRANSFER).rising() } else { costs(TRANSFER) };
         let seconds = |bytes| transfer.seconds(bytes).unwrap_or(0.0);
         let slope = (seconds(LONGEST) - seconds(LONGEST / 4)) / (LONGEST - LONGEST / 4) as f64;
         let bandwidth = if slope > 0.0 { 1.0 / slope } else { LONGEST as f64 / seconds(LONGEST).max(1e-9) };

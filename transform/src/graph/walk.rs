@@ -135,8 +135,8 @@ pub fn walk<V: Visit>(trace: &Trace, visitor: &mut V, progress: &dyn Fn(u64)) ->
 struct Walk<'a, M> {
     lanes: Vec<Lane<'a, M>>,
     members: Vec<BTreeSet<u32>>,
-    /// Messages that were sent and not received.
-    under_way: FastMap<Channel, VecDeque<(EventId, M)>>,
+    /// Messages that were sent and not received, each with its bytes.
+    under_way: FastMap<Channel, VecDeque<(EventId, u64, M)>>,
     /// Receives that went on without their message.
     owed: FastMap<Channel, VecDeque<EventId>>,
     /// Who waits for a message.
@@ -199,7 +199,16 @@ impl<M: Clone> Walk<'_, M> {
         let channel = channel(id.rank, &event);
         let mut sent = None;
         if event.kind == EventKind::Recv {
-            sent = self.under_way.get_mut(&channel).and_then(VecDeque::pop_front);
+            // Receives stand in the order in which they complete: the first message of the same length is meant, and the first
+            // of all if none comes.
+            let given_up = self.owed.contains_key(&channel);
+            sent = self.under_way.get_mut(&channel).and_then(|messages| {
+                let same = messages.iter().position(|message| message.1 == event.bytes);
+                messages.remove(same.or(given_up.then_some(0))?)
+            });
+            if given_up && sent.is_some() && self.owed.get(&channel).is_some_and(VecDeque::is_empty) {
+                self.owed.remove(&channel);
+            }
             if sent.is_none() && self.lanes[rank].state == State::Ready && !self.owed.contains_key(&channel) {
                 self.lanes[rank].state = State::Message(channel);
                 self.waiting.insert(channel, rank);
@@ -213,7 +222,7 @@ impl<M: Clone> Walk<'_, M> {
         }
         let lane = &mut self.lanes[rank];
         let previous = lane.last.get(&event.thread).map(|(id, mark)| (*id, mark));
-        let mark = visitor.vertex(&vertex, previous, sent.as_ref().map(|(id, mark)| (*id, mark)))?;
+        let mark = visitor.vertex(&vertex, previous, sent.as_ref().map(|(id, _, mark)| (*id, mark)))?;
         lane.step(event.thread, id, mark.clone());
         if event.kind == EventKind::Send {
             if let Some(receives) = self.owed.get_mut(&channel) {
@@ -224,7 +233,7 @@ impl<M: Clone> Walk<'_, M> {
                     self.owed.remove(&channel);
                 }
             } else {
-                self.under_way.entry(channel).or_default().push_back((id, mark));
+                self.under_way.entry(channel).or_default().push_back((id, event.bytes, mark));
                 if let Some(waiting) = self.waiting.remove(&channel) {
                     self.lanes[waiting].state = State::Ready;
                     ready.push(waiting);

@@ -40,6 +40,13 @@ pub struct Change {
 }
 
 impl Comparison {
+    /// That of a run that did not come to its end: it has nothing in common with the reference.
+    pub fn broken(reference: &Tape) -> Comparison {
+        let events = reference.events();
+        let similarity = similarity(0, events, true);
+        Comparison { events, similarity, exact: true, confined: false, ..Comparison::default() }
+    }
+
     /// d = n - s.
     pub fn distance(&self) -> u64 {
         self.events - self.similarity

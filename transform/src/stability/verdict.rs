@@ -72,8 +72,9 @@ pub struct Verdict {
     pub reason: String,
 }
 
-/// Judges the runs by their comparisons with the reference.
-pub fn judge(names: &Names, runs: &[Comparison]) -> Verdict {
+/// Judges the runs by their comparisons with the reference. `broken` says of each run that did not come to its end what
+/// became of it: a program whose end hangs on the speed of its ranks is unstable.
+pub fn judge(names: &Names, runs: &[Comparison], broken: &[String]) -> Verdict {
     let worst = runs.iter().max_by_key(|run| run.distance());
     let (events, similarity) = worst.map_or((0, 0), |run| (run.events, run.similarity));
     let distance = events - similarity;
@@ -97,7 +98,14 @@ pub fn judge(names: &Names, runs: &[Comparison]) -> Verdict {
     places.sort_by_key(|t| (!t.is_cause(), t.place.kind != EventKind::Recv, t.place.task, t.first));
     let confined = runs.iter().all(|run| run.confined);
     let differing = runs.iter().filter(|run| run.distance() > 0).count();
-    let (outcome, reason) = if distance == 0 {
+    let (outcome, reason) = if let Some(first) = broken.first() {
+        let what = format!(
+            "{} of {} runs did not come to their end, as that without delays did: {first}",
+            broken.len(),
+            runs.len()
+        );
+        (Outcome::Unstable, what)
+    } else if distance == 0 {
         let how = if runs.len() == 1 { "both runs have".into() } else { format!("all {} runs have", runs.len()) };
         (Outcome::Stable, format!("{how} the same events in the same order on every rank"))
     } else if confined && distance as f64 <= CONFINED * events as f64 {
@@ -119,4 +127,22 @@ pub fn judge(names: &Names, runs: &[Comparison]) -> Verdict {
         )
     };
     Verdict { outcome, events, similarity, exact: runs.iter().all(|run| run.exact), places, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tape::{Tape, Track};
+    use super::*;
+
+    #[test]
+    fn a_program_that_delays_keep_from_ending_is_unstable() {
+        let mut tape = Tape::default();
+        tape.tracks.insert((0, 0), Track { symbols: vec![0; 9], ..Track::default() });
+        let same = Comparison { events: 9, similarity: 9, exact: true, confined: true, ..Comparison::default() };
+        let runs = [same.clone(), Comparison::broken(&tape)];
+        let verdict = judge(&Names::default(), &runs, &["with a delay before a+0x1 it hung".into()]);
+        assert_eq!((verdict.outcome, verdict.events, verdict.similarity), (Outcome::Unstable, 9, 1));
+        assert!(verdict.reason.starts_with("1 of 2 runs") && verdict.reason.ends_with("it hung"), "{}", verdict.reason);
+        assert_eq!(judge(&Names::default(), &[same], &[]).outcome, Outcome::Stable);
+    }
 }

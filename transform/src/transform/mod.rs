@@ -108,6 +108,7 @@ pub fn transform(
     let stops = target.stops.as_ref().filter(|_| base.stops.is_none() && settings.small.is_none());
     let calendar = stops.map(calendar::Calendar::new);
     let contention = settings.contention.then(|| [contention(base), contention(target)]);
+    let timed = !trace.is_of_computing();
     let given = walk::Given {
         trace,
         roles: &roles,
@@ -115,6 +116,8 @@ pub fn transform(
         survey: &survey,
         nodes: [&nodes[0], &nodes[1]],
         contention,
+        timed,
+        one_clock: timed && nodes[0].windows(2).all(|two| two[0] == two[1]),
         calendar: calendar.as_ref(),
     };
     let stage = Stage::new(progress, items, 2 * items);
@@ -134,12 +137,7 @@ pub fn transform(
     let first = starts.iter().copied().fold(f64::INFINITY, f64::min);
     let last = walked.ends.iter().copied().fold(0.0, f64::max);
     let mut notes = notes(trace, &survey, &walked, &ratios);
-    if nodes[0].iter().max() != nodes[1].iter().max() {
-        notes.push(format!(
-            "the target has {} nodes in its machine file: ranks are placed on them in blocks",
-            nodes[1].iter().max().map_or(1, |most| most + 1)
-        ));
-    }
+    notes.extend(placed(&nodes, target));
     if base.stops.is_some() {
         notes.push("ranks are stopped on the base: what that added to its run stays in the predicted one".into());
     }
@@ -180,15 +178,38 @@ fn base_nodes(trace: &Trace) -> Vec<u32> {
         .collect()
 }
 
-/// The node of each rank on the target: in blocks over the hosts of its machine file.
+/// The node of each rank on the target: in blocks over the hosts of its machine file, or over as many nodes as ranks need
+/// processors where those are more. Where it does not say what messages between nodes cost there is but one.
 fn target_nodes(ranks: u32, target: &Machine) -> Vec<u32> {
     let mut hosts: Vec<&String> = target.identity.hosts.iter().collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let between = target.links.iter().any(|link| link.place == Place::Between);
-    let count = if between { (hosts.len() as u32).clamp(1, ranks.max(1)) } else { 1 };
+    let needed = if target.identity.cores > 0 { ranks.div_ceil(target.identity.cores) } else { 1 };
+    let between = target.link(Place::Between).is_some();
+    let count = if between { (hosts.len() as u32).max(needed).clamp(1, ranks.max(1)) } else { 1 };
     let share = ranks.div_ceil(count).max(1);
     (0..ranks).map(|rank| rank / share).collect()
+}
+
+/// What the user should know of the nodes that ranks are on.
+fn placed(nodes: &[Vec<u32>; 2], target: &Machine) -> Option<String> {
+    let count = |of: &[u32]| of.iter().max().map_or(1, |most| most + 1);
+    let (ranks, cores, on) = (nodes[1].len() as u32, target.identity.cores, count(&nodes[1]));
+    if on == 1 && cores > 0 && ranks > cores {
+        return Some(format!(
+            "the target's machine file has one node with {cores} processors for {ranks} ranks: each rank counts as if it had one. \
+             Characterise two nodes to have the ranks placed on as many as they need"
+        ));
+    }
+    let measured = target.identity.hosts.iter().collect::<std::collections::BTreeSet<_>>().len() as u32;
+    let told = if on > measured.max(1) {
+        format!(
+            "the target's machine file has {measured} nodes, and {ranks} ranks need {on}: ranks are placed on them in blocks"
+        )
+    } else {
+        format!("the target has {on} nodes in its machine file: ranks are placed on them in blocks")
+    };
+    (count(&nodes[0]) != on).then_some(told)
 }
 
 /// Which ways messages can travel.
@@ -205,12 +226,13 @@ fn ways(nodes: &[Vec<u32>; 2]) -> Vec<Way> {
     base.iter().flat_map(|&base| target.iter().map(move |&target| Way { base, target })).collect()
 }
 
-/// What further transfers cost each other, within a node and between nodes.
+/// Transfers that share a link's bandwidth: two of them take twice as long as one.
+const SHARED: f64 = 2.0;
+
+/// What further transfers cost each other, within a node and between nodes. What is measured between nodes is of two
+/// messages that go opposite ways; those of one direction share the link's bandwidth, whatever that says.
 fn contention(machine: &Machine) -> [f64; 2] {
-    [Place::Within, Place::Between].map(|place| {
-        let link = machine.links.iter().find(|link| link.place == place);
-        link.and_then(|link| link.contention).unwrap_or(2.0)
-    })
+    [machine.link(Place::Within).and_then(|link| link.contention).unwrap_or(SHARED), SHARED]
 }
 
 fn notes(trace: &Trace, survey: &survey::Survey, walked: &walk::Walked, ratios: &Ratios) -> Vec<String> {
@@ -239,7 +261,7 @@ fn notes(trace: &Trace, survey: &survey::Survey, walked: &walk::Walked, ratios: 
             walked.missing.join(", ")
         ));
     }
-    let unmatched = survey.balanced.iter().filter(|balanced| !**balanced).count();
+    let unmatched = survey.balance.iter().filter(|balance| **balance == survey::Balance::Uneven).count();
     if unmatched > 0 {
         notes.push(format!(
             "on {unmatched} communicators not all members are in as many collectives: those keep their own time"

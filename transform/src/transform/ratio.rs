@@ -68,7 +68,9 @@ pub struct Ratios {
     pub note: Option<String>,
     sites: Option<Sites>,
     by_site: FastMap<(u32, u32), f64>,
-    by_procedure: BTreeMap<(String, String), f64>,
+    /// The number of each site's procedure, and the ratios between procedures: for sites that the small run did not reach.
+    procedures: Vec<u32>,
+    by_procedure: FastMap<(u32, u32), f64>,
 }
 
 impl Ratios {
@@ -93,7 +95,8 @@ impl Ratios {
             note: None,
             sites: None,
             by_site: FastMap::default(),
-            by_procedure: BTreeMap::new(),
+            procedures: Vec::new(),
+            by_procedure: FastMap::default(),
         }
     }
 
@@ -192,18 +195,15 @@ impl Ratios {
             }
         }
         let enough = |gap: &Gap| gap.count >= LEAST_COUNT && gap.base >= LEAST_NS && gap.target > 0.0;
-        let known = by_procedure.into_iter().filter(|(_, gap)| enough(gap));
-        self.by_procedure = known.map(|(names, gap)| (names, gap.target / gap.base)).collect();
         self.regions.sort_by(|a, b| b.base_s.total_cmp(&a.base_s));
-        // Sites that the small run did not reach have the ratio of the procedures, looked up once.
-        let procedures: Vec<&String> = big.names.iter().map(|name| &name.0).collect();
-        if procedures.len() <= 256 {
-            for (a, after) in procedures.iter().enumerate() {
-                for (b, before) in procedures.iter().enumerate() {
-                    if let Some(&ratio) = self.by_procedure.get(&((*after).clone(), (*before).clone())) {
-                        self.by_site.entry((a as u32, b as u32)).or_insert(ratio);
-                    }
-                }
+        let mut numbers: FastMap<&String, u32> = FastMap::default();
+        for (name, _) in &big.names {
+            let next = numbers.len() as u32;
+            self.procedures.push(*numbers.entry(name).or_insert(next));
+        }
+        for ((after, before), gap) in by_procedure.iter().filter(|(_, gap)| enough(gap)) {
+            if let (Some(&after), Some(&before)) = (numbers.get(after), numbers.get(before)) {
+                self.by_procedure.insert((after, before), gap.target / gap.base);
             }
         }
     }
@@ -220,7 +220,12 @@ impl Ratios {
     /// K of the code between two call sites.
     #[inline]
     pub fn between(&self, a: u32, b: u32) -> f64 {
-        if self.by_site.is_empty() { self.whole } else { self.by_site.get(&(a, b)).copied().unwrap_or(self.whole) }
+        if self.procedures.is_empty() {
+            return self.whole;
+        }
+        let procedures = || Some((*self.procedures.get(a as usize)?, *self.procedures.get(b as usize)?));
+        let by_procedure = || self.by_procedure.get(&procedures()?);
+        self.by_site.get(&(a, b)).or_else(by_procedure).copied().unwrap_or(self.whole)
     }
 }
 
@@ -333,5 +338,23 @@ impl<'a> MainThread<'a> {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many sites there are.
+    #[test]
+    fn a_region_that_the_small_run_did_not_reach_has_the_ratio_of_its_procedures() {
+        let names = |count: usize| (0..count).map(|at| (["MPI_Send", "MPI_Recv"][at % 2].into(), format!("a+{at:#x}")));
+        let of = |count: usize| Sites { numbers: Vec::new(), names: names(count).collect() };
+        let mut gaps = Gaps::default();
+        gaps.regions.insert((0, 1), Gap { count: 10, base: 1e6, target: 3e6 });
+        let mut ratios = Ratios::whole(Origin::Runs, 2.0, 0.0);
+        ratios.add_regions(&gaps, &of(2), &of(400));
+        assert_eq!((ratios.between(0, 1), ratios.between(398, 399)), (3.0, 3.0));
+        assert_eq!((ratios.between(399, 398), ratios.between(NONE, 1)), (2.0, 2.0));
     }
 }

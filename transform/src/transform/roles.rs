@@ -13,6 +13,8 @@ pub enum Waits {
     IfRoot,
     /// For the ranks before it.
     ForLower,
+    /// For neighbours, which a trace does not name: for none that is known.
+    ForNobody,
 }
 
 /// How a completing call goes about its requests.
@@ -25,6 +27,20 @@ pub enum Completes {
     /// It waits for some, or does not wait.
     Open,
 }
+
+/// How the costs of a collective grow from a number of ranks to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// With each doubling.
+    Doublings,
+    /// With each further rank, which brings a block of so many bytes.
+    Ranks,
+    /// The messages with each further rank; the bytes are those for all of them together.
+    Messages,
+}
+
+/// Ranks among which a collective of neighbours counts: one with four neighbours, as on a plane.
+const NEIGHBOURS: u32 = 5;
 
 /// What the transformation must know of a procedure.
 #[derive(Clone, Debug)]
@@ -41,8 +57,14 @@ pub struct Role {
     pub waits: Waits,
     /// What a machine file calls it.
     pub costs_as: &'static str,
-    /// It takes longer with each further rank, rather than with each doubling.
-    pub linear: bool,
+    /// How its costs grow with the ranks.
+    pub growth: Growth,
+    /// The most ranks that its costs depend on.
+    pub most_ranks: u32,
+    /// A root sends each rank a block, and its event has them all.
+    pub scatters: bool,
+    /// It sends or is a collective: a persistent form of it makes a request that does, once it is started.
+    pub starts: bool,
     /// It starts or ends MPI: all ranks wait for each other.
     pub life: bool,
     /// A probe that waits.
@@ -62,11 +84,15 @@ fn role(name: &str) -> Role {
         completes: Completes::Open,
         waits: Waits::ForAll,
         costs_as: "MPI_Barrier",
-        linear: false,
+        growth: Growth::Doublings,
+        most_ranks: u32::MAX,
+        scatters: false,
+        starts: false,
         life: false,
         probe: false,
     };
     let Some(procedure) = by_name(name).and_then(|id| id.get()) else { return role };
+    role.starts = matches!(procedure.class, Class::Send { .. } | Class::Collective { .. });
     match procedure.class {
         Class::Send { mode, .. } => {
             role.buffered = mode == SendMode::Buffered;
@@ -76,19 +102,25 @@ fn role(name: &str) -> Role {
         Class::Completion { blocking: true, which: Which::All } => role.completes = Completes::All,
         Class::Probe { blocking, .. } => role.probe = blocking,
         Class::Init | Class::Finalize => role.life = true,
-        Class::Collective { pattern, .. } => {
-            (role.costs_as, role.waits, role.linear) = match pattern {
-                Pattern::Barrier => ("MPI_Barrier", Waits::ForAll, false),
-                Pattern::Bcast => ("MPI_Bcast", Waits::ForRoot, false),
-                Pattern::Gather => ("MPI_Gather", Waits::IfRoot, true),
-                Pattern::Scatter => ("MPI_Scatter", Waits::ForRoot, true),
-                Pattern::Allgather => ("MPI_Allgather", Waits::ForAll, true),
-                Pattern::Alltoall => ("MPI_Alltoall", Waits::ForAll, true),
-                Pattern::Reduce => ("MPI_Reduce", Waits::IfRoot, false),
-                Pattern::Allreduce => ("MPI_Allreduce", Waits::ForAll, false),
-                Pattern::ReduceScatter | Pattern::ReduceScatterBlock => ("MPI_Reduce_scatter", Waits::ForAll, false),
-                Pattern::Scan => ("MPI_Scan", Waits::ForLower, false),
-                Pattern::Exscan => ("MPI_Exscan", Waits::ForLower, false),
+        Class::Collective { pattern, neighbourhood, .. } => {
+            (role.costs_as, role.waits, role.growth) = match pattern {
+                Pattern::Barrier => ("MPI_Barrier", Waits::ForAll, Growth::Doublings),
+                Pattern::Bcast => ("MPI_Bcast", Waits::ForRoot, Growth::Doublings),
+                Pattern::Gather => ("MPI_Gather", Waits::IfRoot, Growth::Ranks),
+                Pattern::Scatter => ("MPI_Scatter", Waits::ForRoot, Growth::Ranks),
+                Pattern::Allgather => ("MPI_Allgather", Waits::ForAll, Growth::Ranks),
+                Pattern::Alltoall => ("MPI_Alltoall", Waits::ForAll, Growth::Messages),
+                Pattern::Reduce => ("MPI_Reduce", Waits::IfRoot, Growth::Doublings),
+                Pattern::Allreduce => ("MPI_Allreduce", Waits::ForAll, Growth::Doublings),
+                Pattern::ReduceScatter | Pattern::ReduceScatterBlock => {
+                    ("MPI_Reduce_scatter", Waits::ForAll, Growth::Doublings)
+                }
+                Pattern::Scan => ("MPI_Scan", Waits::ForLower, Growth::Doublings),
+                Pattern::Exscan => ("MPI_Exscan", Waits::ForLower, Growth::Doublings),
+            };
+            role.scatters = pattern == Pattern::Scatter;
+            if neighbourhood {
+                (role.waits, role.most_ranks) = (Waits::ForNobody, NEIGHBOURS);
             }
         }
         _ => {}
@@ -108,6 +140,11 @@ mod tests {
         assert_eq!(role("MPI_Test").completes, Completes::Open);
         assert_eq!((role("MPI_Ibcast").waits, role("MPI_Ibcast").costs_as), (Waits::ForRoot, "MPI_Bcast"));
         assert_eq!((role("MPI_Gatherv").waits, role("MPI_Scan").waits), (Waits::IfRoot, Waits::ForLower));
+        assert_eq!(
+            (role("MPI_Ineighbor_alltoall").waits, role("MPI_Alltoall").waits),
+            (Waits::ForNobody, Waits::ForAll)
+        );
+        assert!(role("MPI_Ssend_init").starts && role("MPI_Ssend_init").synchronous && !role("MPI_Recv_init").starts);
         assert!(role("MPI_Finalize").life && role("MPI_Init_thread").life && !role("send").life);
         assert!(role("MPI_Mprobe").probe && !role("MPI_Iprobe").probe);
     }

@@ -37,6 +37,17 @@ pub enum Carry {
     Scale,
     /// R2 = g2, and what the base took longer than g1.
     Add,
+    /// The same, but the models are no more than guesses, wrong by the same factor: what the base took less of its own, the
+    /// target does too, by the same share.
+    Share,
+}
+
+impl Constraint {
+    /// What a call waited for on the base only: it explains why the call ended then, and whatever it took longer than its
+    /// own cost.
+    pub fn only_on_base(end1: f64) -> Constraint {
+        Constraint { start1: end1, model1: 0.0, start2: f64::NEG_INFINITY, model2: 0.0, carry: Carry::Add }
+    }
 }
 
 impl Carry {
@@ -52,19 +63,20 @@ impl Carry {
         if observed < most {
             return match self {
                 Carry::Scale if model1 >= LEAST_SCALED => model2 * observed / model1,
-                _ => less(observed, model1, model2),
+                _ => self.less(observed, model1, model2),
             };
         }
         let explained = if model1 > 0.0 { model2 * most / model1 } else { model2 };
         explained + ratio * (observed - most)
     }
-}
 
-/// What is left of a duration of `model2` on the target where the base took less than `model1`: less by the same share or
-/// by the same time, whichever leaves more.
-#[inline]
-fn less(observed: f64, model1: f64, model2: f64) -> f64 {
-    (model2 * observed / model1).max(model2 - (model1 - observed))
+    /// What is left of a duration of `model2` on the target where the base took less than `model1`: less by the same share
+    /// or, of what was measured, by the same time, whichever leaves more.
+    #[inline]
+    fn less(self, observed: f64, model1: f64, model2: f64) -> f64 {
+        let share = model2 * observed / model1;
+        if self == Carry::Share { share } else { share.max(model2 - (model1 - observed)) }
+    }
 }
 
 /// When a call that ended at `end1` on the base ends on the target.
@@ -84,7 +96,7 @@ pub fn end(constraints: &[Constraint], end1: f64, ratio: f64) -> f64 {
             c.carry.duration(observed, c.model1, c.model2, ratio)
         } else if observed < c.model1 && observed > -CLOCKS {
             // It took less than the model says, for the call had ended by then.
-            less(observed.max(0.0), c.model1, c.model2)
+            c.carry.less(observed.max(0.0), c.model1, c.model2)
         } else {
             c.model2
         };
@@ -120,18 +132,29 @@ mod tests {
         assert_eq!(Carry::Add.duration(1.0, 2.0, 1.0, 0.5), 0.5);
         assert_eq!(Carry::Add.duration(1.0, 2.0, 10.0, 0.5), 9.0);
         assert_eq!(Carry::Add.duration(3.0, 0.0, 1.0, 2.0), 7.0);
+        // 10 by the guess, 1 in fact: what is guessed of the target is wrong by as much.
+        assert_eq!(Carry::Share.duration(1.0, 10.0, 20.0, 0.5), 2.0);
+        assert_eq!(Carry::Share.duration(11.0, 10.0, 20.0, 0.5), 20.5);
+    }
+
+    #[test]
+    fn what_the_base_alone_waited_for_is_not_carried_over() {
+        let call = own((10.0, 5.0), (2.0, 3.0), Carry::Scale);
+        assert_eq!(end(&[Constraint::only_on_base(30.0), call], 30.0, 1.0), 8.0);
+        // What it took less of its own cost is.
+        assert_eq!(end(&[Constraint::only_on_base(11.0), call], 11.0, 1.0), 7.0);
     }
 
     proptest! {
         #[test]
         fn the_same_machine_gives_the_same_end(
-            parts in proptest::collection::vec((0.0..1e9f64, 0.0..1e6f64, any::<bool>()), 1..5),
+            parts in proptest::collection::vec((0.0..1e9f64, 0.0..1e6f64, 0..3usize), 1..5),
             after in 0.0..1e9f64,
         ) {
             let constraints: Vec<Constraint> = parts
                 .iter()
-                .map(|&(start, model, scale)| {
-                    own((start, start), (model, model), if scale { Carry::Scale } else { Carry::Add })
+                .map(|&(start, model, carry)| {
+                    own((start, start), (model, model), [Carry::Scale, Carry::Add, Carry::Share][carry])
                 })
                 .collect();
             let last = parts.iter().map(|p| p.0).fold(0.0, f64::max);

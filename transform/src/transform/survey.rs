@@ -8,14 +8,27 @@ use phasecast_trace::{Call, Class, EventKind, Rank, Trace};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 
+/// Whether the members of a communicator took part in the same number of collectives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// All of them.
+    Even,
+    /// Those that were cut off in fewer: the others go on without them.
+    Cut,
+    /// No (a constructor that only some call, a pause): they cannot be matched.
+    #[default]
+    Uneven,
+}
+
 /// What the first pass found.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// For each communicator, whether all its members took part in the same number of collectives; where they did not
-    /// (a constructor that only some call, a pause, a rank that was cut off), they cannot be matched.
-    pub balanced: Vec<bool>,
-    /// Pairs (source, destination) with more receives than sends: something was not recorded.
-    pub short: HashSet<(u32, u32)>,
+    /// For each communicator, whether all its members took part in the same number of collectives.
+    pub balance: Vec<Balance>,
+    /// Pairs (source, destination) with more receives than sends, and the sends: something was not recorded.
+    pub short: FastMap<(u32, u32), u64>,
+    /// Pairs whose messages were not received with the lengths with which they were sent, as far as recorded.
+    pub loose: FastMap<(u32, u32), ()>,
     /// Receives without a send, as far as the counts of pairs tell.
     pub unmatched_receives: u64,
     /// Sends without a receive.
@@ -28,17 +41,73 @@ pub struct Survey {
     pub io: u64,
     /// Pauses of the recording.
     pub pauses: u64,
-    /// Whether all ranks called `MPI_Init` once, and `MPI_Finalize`.
+    /// Whether all ranks called `MPI_Init` once, and `MPI_Finalize`, but for those that were cut off before.
     pub life: [bool; 2],
     /// The highest number of a thread of each rank.
     pub threads: Vec<u16>,
 }
 
+/// Runs of more ranks have their messages counted by the peers that a rank has, not by all ranks.
+const DENSE: usize = 1024;
+
+/// Messages of one peer: how many, and a sum over their communicators, tags and lengths, which is the same on both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    count: u64,
+    sum: u64,
+}
+
+impl Told {
+    fn add(&mut self, times: u64, mark: u64) {
+        self.count += times;
+        self.sum = self.sum.wrapping_add(mark.wrapping_mul(times));
+    }
+}
+
+/// What tells messages of a pair of ranks apart, well mixed.
+fn mark(comm: u32, tag: i32, bytes: u64) -> u64 {
+    use std::hash::BuildHasher;
+    let hash = FastMap::<u32, ()>::default().hasher().hash_one((comm, tag, bytes));
+    let mixed = (hash ^ hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ mixed >> 29
+}
+
+/// Messages by peer.
+#[derive(Default)]
+struct Peers {
+    dense: Vec<Told>,
+    sparse: FastMap<u32, Told>,
+}
+
+impl Peers {
+    fn new(ranks: usize) -> Peers {
+        Peers { dense: vec![Told::default(); if ranks > DENSE { 0 } else { ranks }], sparse: FastMap::default() }
+    }
+
+    fn add(&mut self, peer: i32, times: u64, mark: u64) {
+        if self.dense.is_empty() {
+            self.sparse.entry(peer as u32).or_default().add(times, mark);
+        } else if let Some(told) = self.dense.get_mut(peer as usize) {
+            told.add(times, mark);
+        }
+    }
+
+    fn of(&self, peer: u32) -> Told {
+        self.dense.get(peer as usize).or_else(|| self.sparse.get(&peer)).copied().unwrap_or_default()
+    }
+
+    /// The peers with some.
+    fn all(&self) -> impl Iterator<Item = (u32, Told)> {
+        let dense = self.dense.iter().enumerate().map(|(peer, told)| (peer as u32, *told));
+        dense.chain(self.sparse.iter().map(|(peer, told)| (*peer, *told))).filter(|(_, told)| told.count > 0)
+    }
+}
+
 #[derive(Default)]
 struct Counts {
     collectives: FastMap<u32, u64>,
-    sent: Vec<u64>,
-    received: Vec<u64>,
+    sent: Peers,
+    received: Peers,
     sites: HashSet<(u16, u64)>,
     one_sided: u64,
     io: u64,
@@ -84,21 +153,21 @@ pub fn survey(
     }
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
-        let mut counts = Counts { sent: vec![0; ranks], received: vec![0; ranks], ..Counts::default() };
+        let mut counts = Counts { sent: Peers::new(ranks), received: Peers::new(ranks), ..Counts::default() };
         let mut told = 0u64;
         trace.view(Rank(rank as u32)).tally(|shape, times| {
-            let (event, peer, comm) = match shape {
+            let (event, peer, comm, tag, bytes) = match shape {
                 Whole::Call(call) => {
                     counts.call(call, times, roles, sites);
                     told += times;
-                    (call.event(), call.peer, call.comm)
+                    (call.event(), call.peer, call.comm, call.tag, call.bytes)
                 }
-                Whole::Part(part) => (part.event(), part.peer, part.comm),
+                Whole::Part(part) => (part.event(), part.peer, part.comm, part.tag, part.bytes),
             };
             match event {
                 Some(EventKind::Collective) => *counts.collectives.entry(comm.0).or_default() += times,
-                Some(EventKind::Send) => counts.sent.get_mut(peer as usize).into_iter().for_each(|n| *n += times),
-                Some(EventKind::Recv) => counts.received.get_mut(peer as usize).into_iter().for_each(|n| *n += times),
+                Some(EventKind::Send) => counts.sent.add(peer, times, mark(comm.0, tag, bytes)),
+                Some(EventKind::Recv) => counts.received.add(peer, times, mark(comm.0, tag, bytes)),
                 None => {}
             }
             if told >= 1 << 14 {
@@ -111,28 +180,46 @@ pub fn survey(
 }
 
 fn merge(trace: &Trace, counts: &[Counts]) -> Survey {
-    let balanced = trace.comms().iter().enumerate().map(|(id, comm)| {
+    let cut: Vec<bool> = trace.ranks().map(|rank| trace.cut_reason(rank).is_some()).collect();
+    let balance = trace.comms().iter().enumerate().map(|(id, comm)| {
         let of = |rank: &u32| counts.get(*rank as usize).and_then(|c| c.collectives.get(&(id as u32))).copied();
-        let mut members = comm.members.iter().chain(&comm.remote);
-        let first = members.next().and_then(of);
-        members.all(|rank| of(rank) == first)
+        let members = || comm.members.iter().chain(&comm.remote);
+        let is_cut = |rank: &u32| cut.get(*rank as usize).copied().unwrap_or(false);
+        let most = members().find(|rank| !is_cut(rank)).map_or_else(|| members().map(of).max().flatten(), of);
+        if members().all(|rank| of(rank) == most) {
+            Balance::Even
+        } else if members().all(|rank| of(rank) == most || is_cut(rank) && of(rank) < most) {
+            Balance::Cut
+        } else {
+            Balance::Uneven
+        }
     });
-    let mut survey = Survey { balanced: balanced.collect(), ..Survey::default() };
-    for (source, own) in counts.iter().enumerate() {
-        for (destination, other) in counts.iter().enumerate() {
-            let (sent, received) = (own.sent[destination], other.received[source]);
-            if received > sent {
-                survey.short.insert((source as u32, destination as u32));
+    let mut survey = Survey { balance: balance.collect(), ..Survey::default() };
+    for (rank, own) in counts.iter().enumerate() {
+        let rank = rank as u32;
+        let of = |peer: u32| counts.get(peer as usize);
+        for (destination, sent) in own.sent.all() {
+            let received = of(destination).map_or(0, |other| other.received.of(rank).count);
+            survey.unmatched_sends += sent.count.saturating_sub(received);
+        }
+        for (source, received) in own.received.all() {
+            let sent = of(source).map(|other| other.sent.of(rank)).unwrap_or_default();
+            if received != sent {
+                survey.loose.insert((source, rank), ());
             }
-            survey.unmatched_receives += received.saturating_sub(sent);
-            survey.unmatched_sends += sent.saturating_sub(received);
+            if received.count > sent.count {
+                survey.short.insert((source, rank), sent.count);
+                survey.unmatched_receives += received.count - sent.count;
+            }
         }
         survey.one_sided += own.one_sided;
         survey.io += own.io;
         survey.pauses += own.pauses;
     }
     survey.threads = counts.iter().map(|c| c.threads).collect();
-    survey.life = [0, 1].map(|which| counts.iter().all(|c| c.life[which] == 1));
+    let called =
+        |which: usize| counts.iter().zip(&cut).all(|(c, cut)| c.life[which] == 1 || *cut && c.life[which] == 0);
+    survey.life = [0, 1].map(called);
     survey.sites = counts.iter().map(|c| c.sites.iter().copied().collect()).collect();
     survey
 }
@@ -185,5 +272,23 @@ impl Sites {
         let by_name: FastMap<&(String, String), u32> =
             other.names.iter().enumerate().map(|(n, name)| (name, n as u32)).collect();
         self.names.iter().map(|name| by_name.get(name).copied()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_counted_alike_in_small_and_in_large_runs() {
+        for ranks in [8, DENSE + 1] {
+            let mut peers = Peers::new(ranks);
+            for (peer, times, mark) in [(3, 2, 10), (7, 1, 5), (3, 1, 1)] {
+                peers.add(peer, times, mark);
+            }
+            let mut all: Vec<(u32, u64, u64)> = peers.all().map(|(peer, told)| (peer, told.count, told.sum)).collect();
+            all.sort_unstable();
+            assert_eq!((all, peers.of(4)), (vec![(3, 3, 21), (7, 1, 5)], Told::default()));
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! f(b), g(b), "extracted from traces of communication benchmarks").
 use crate::machine::{Collective, Costs, Life, Link, Machine, Place};
 use crate::transform::error::{TransformError, Words};
-use crate::transform::roles::Role;
+use crate::transform::roles::{Growth, Role};
 use phasecast_analyzer::matching::FastMap;
 
 /// Nanoseconds of a second.
@@ -55,6 +55,8 @@ pub struct Together {
     pub others: f64,
     /// Half the quartile distance of `all`.
     pub spread: f64,
+    /// Not measured with as many ranks.
+    pub guessed: bool,
 }
 
 /// Where a message travels on both machines.
@@ -118,24 +120,50 @@ impl<'a> Side<'a> {
         named.min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    fn together(&self, collective: Option<&Collective>, linear: bool, members: u32, bytes: u64) -> Together {
-        let rounds = |n: u32| if linear { f64::from(n.max(2) - 1) } else { f64::from(n.max(2)).log2() };
+    fn together(&self, collective: Option<&Collective>, growth: Growth, members: u32, bytes: u64) -> Together {
         let Some(collective) = collective else {
             // No table: as many messages one after the other as a tree has levels.
             let link = if self.between.is_some() { self.between } else { self.within };
             let one = link.and_then(|link| link.transfer.seconds(bytes)).unwrap_or(0.0) * NANOS;
-            let all = one * f64::from(members.max(2)).log2().ceil();
-            return Together { all, root: all, others: all, spread: 0.0 };
+            let all = one * f64::from(members).log2().ceil();
+            return Together { all, root: all, others: all, spread: 0.0, guessed: true };
         };
-        let scale = NANOS * rounds(members) / rounds(collective.ranks);
-        let of = |costs: &Costs| costs.seconds(bytes).map(|seconds| seconds.max(0.0) * scale);
+        let grown = Grown::new(growth, members, collective.ranks);
+        let of = |costs: &Costs| Some(NANOS * grown.of(costs.seconds(0)?, costs.seconds(bytes)?));
         let all = of(&collective.costs).unwrap_or(0.0);
+        let measured = NANOS * collective.costs.seconds(bytes).unwrap_or(0.0);
         Together {
             all,
             root: of(&collective.root).unwrap_or(all),
             others: of(&collective.others).unwrap_or(all),
-            spread: spread(&collective.costs, bytes) * scale / NANOS,
+            spread: spread(&collective.costs, bytes) * if measured > 0.0 { all / measured } else { 1.0 },
+            guessed: collective.ranks != members,
         }
+    }
+}
+
+/// How many times as long a collective takes with another number of ranks: its messages and its bytes.
+struct Grown {
+    messages: f64,
+    bytes: f64,
+}
+
+impl Grown {
+    fn new(growth: Growth, members: u32, measured: u32) -> Grown {
+        let (n, m) = (f64::from(members), f64::from(measured));
+        let further = (n - 1.0) / (m - 1.0);
+        match growth {
+            Growth::Doublings => Grown { messages: n.log2() / m.log2(), bytes: n.log2() / m.log2() },
+            Growth::Ranks => Grown { messages: further, bytes: further },
+            // Of what a rank sends, all but its own part travels.
+            Growth::Messages => Grown { messages: further, bytes: (1.0 - 1.0 / n) / (1.0 - 1.0 / m) },
+        }
+    }
+
+    /// Of the time for no bytes and that for some.
+    fn of(&self, empty: f64, all: f64) -> f64 {
+        let empty = empty.min(all).max(0.0);
+        empty * self.messages + (all - empty).max(0.0) * self.bytes
     }
 }
 
@@ -193,6 +221,11 @@ impl<'a> Tariff<'a> {
     /// What a collective of so many ranks costs on the base and on the target. Where one of the machines has no table of
     /// it, both are taken from their messages.
     pub fn collective(&mut self, proc: u16, role: &Role, members: u32, bytes: u64) -> (Together, Together) {
+        let members = members.min(role.most_ranks);
+        // A rank alone waits for nobody.
+        if members < 2 {
+            return <(Together, Together)>::default();
+        }
         if let Some(known) = self.collectives.get(&(proc, members, bytes)) {
             return *known;
         }
@@ -204,7 +237,7 @@ impl<'a> Tariff<'a> {
         if one.is_none() && !self.missing.iter().any(|name| name == role.costs_as) {
             self.missing.push(role.costs_as.to_owned());
         }
-        let of = |side: &Side<'_>, table| side.together(table, role.linear, members, bytes);
+        let of = |side: &Side<'_>, table| side.together(table, role.growth, members, bytes);
         let both = (of(&self.base, one), of(&self.target, other));
         if self.collectives.len() > 1 << 16 {
             self.collectives.clear();
@@ -218,8 +251,25 @@ impl<'a> Tariff<'a> {
         let of = |side: &Side<'_>| {
             let life = side.life.as_ref()?;
             let all = if finalize { life.finalize_s } else { life.init_s } * NANOS;
-            Some(Together { all, root: all, others: all, spread: 0.5 * life.spread_s * NANOS })
+            Some(Together { all, root: all, others: all, spread: 0.5 * life.spread_s * NANOS, guessed: false })
         };
         of(&self.base).zip(of(&self.target)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 ns for the messages and 100 for the bytes among two ranks.
+    #[test]
+    fn an_exchange_of_all_grows_with_its_messages_and_hardly_with_its_bytes() {
+        let of = |growth, members| Grown::new(growth, members, 2).of(1.0, 101.0);
+        assert_eq!((of(Growth::Messages, 2), of(Growth::Messages, 4)), (101.0, 3.0 + 150.0));
+        // Of what a rank sends no more than all can travel.
+        assert!(of(Growth::Messages, 1024) <= 1023.0 + 200.0);
+        // A block for each rank is another matter.
+        assert_eq!((of(Growth::Ranks, 4), of(Growth::Doublings, 4)), (303.0, 202.0));
+        assert_eq!(Grown::new(Growth::Messages, 4, 2).of(5.0, 2.0), 6.0);
     }
 }

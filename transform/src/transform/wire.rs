@@ -14,8 +14,20 @@ struct Active {
 }
 
 /// All transfers of a machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Wire {
+    flow: Flow,
+    /// How it goes on if no other transfer starts, as far as that was asked for.
+    ahead: Flow,
+    /// What has ended there, and when.
+    ended: Vec<(u32, f64)>,
+    /// Whether nothing has started since.
+    foreseen: bool,
+}
+
+/// Transfers under way at a moment.
+#[derive(Debug, Default)]
+struct Flow {
     active: Vec<Active>,
     /// Transfers at each end: of a node's memory, of what leaves it, of what comes in.
     at_end: Vec<u32>,
@@ -34,24 +46,84 @@ pub fn ends(from: u32, to: u32) -> (u32, u32) {
 impl Wire {
     /// A machine's; `contention` is c within nodes and between them.
     pub fn new(nodes: usize, contention: [f64; 2]) -> Wire {
-        Wire { at_end: vec![0; 3 * nodes], burden: contention.map(|c| (c - 1.0).max(0.0)), ..Wire::default() }
+        let burden = contention.map(|c| (c - 1.0).max(0.0));
+        let flow = Flow { at_end: vec![0; 3 * nodes], burden, ..Flow::default() };
+        Wire { flow, ..Wire::default() }
     }
 
     /// Whether transfers between these ends can disturb each other at all.
     pub fn shares(&self, ends: (u32, u32)) -> bool {
-        self.burden[usize::from(ends.0 != ends.1)] > 0.0
+        self.flow.burden[usize::from(ends.0 != ends.1)] > 0.0
     }
 
-    /// Starts a transfer of `work` ns, not before [`Wire::advance`] was called up to then.
-    pub fn start(&mut self, id: u32, ends: (u32, u32), work: f64) {
-        self.count(ends, 1);
-        self.active.push(Active { id, ends, left: work, pace: 1.0 });
-        self.first = None;
-        self.repace(ends);
+    /// Starts a transfer of `work` ns at a moment up to which [`Wire::advance`] was called. If the wire is further on by
+    /// now, it was alone until now; false if it has ended meanwhile, and shares nothing.
+    pub fn start(&mut self, id: u32, ends: (u32, u32), work: f64, at: f64) -> bool {
+        let flow = &mut self.flow;
+        let left = work - (flow.now - at).max(0.0);
+        if left <= 0.0 {
+            return false;
+        }
+        flow.count(ends, 1);
+        flow.active.push(Active { id, ends, left, pace: 1.0 });
+        flow.first = None;
+        flow.repace(ends);
+        self.foreseen = false;
+        true
     }
 
     /// Goes on to `time`; `done` is told which transfers end on the way, and when.
-    pub fn advance(&mut self, time: f64, mut done: impl FnMut(u32, f64)) {
+    pub fn advance(&mut self, time: f64, done: impl FnMut(u32, f64)) {
+        self.flow.advance(time, done);
+    }
+
+    /// When the next transfer ends, if no other starts before.
+    pub fn next_end(&mut self) -> Option<f64> {
+        self.flow.first().map(|(_, end)| end)
+    }
+
+    /// When this transfer ends, if no other starts before.
+    pub fn end_of(&mut self, id: u32) -> Option<f64> {
+        let flow = &self.flow;
+        let own = flow.active.iter().find(|a| a.id == id)?;
+        if flow.active.iter().all(|a| a.ends == own.ends) {
+            // Each of the others slows it down for as long as both are under way.
+            let burden = flow.burden[usize::from(own.ends.0 != own.ends.1)];
+            let others = flow.active.iter().filter(|a| !std::ptr::eq(*a, own));
+            return Some(flow.now + own.left + burden * others.map(|a| a.left.min(own.left)).sum::<f64>());
+        }
+        if !std::mem::replace(&mut self.foreseen, true) {
+            self.ahead.become_like(flow);
+            self.ended.clear();
+        }
+        let found = |ended: &[(u32, f64)]| ended.iter().find(|(done, _)| *done == id).map(|(_, at)| *at);
+        let mut end = found(&self.ended);
+        while end.is_none() {
+            let (next, from) = (self.ahead.first()?.1, self.ended.len());
+            let ended = &mut self.ended;
+            self.ahead.advance(next, |done, at| ended.push((done, at)));
+            end = found(&self.ended[from..]);
+        }
+        end
+    }
+
+    /// The transfer goes on, but nobody will ask for it any more.
+    pub fn forget(&mut self, id: u32) {
+        if let Some(active) = self.flow.active.iter_mut().find(|a| a.id == id) {
+            active.id = u32::MAX;
+        }
+    }
+}
+
+impl Flow {
+    /// A copy in the memory that it has.
+    fn become_like(&mut self, other: &Flow) {
+        self.active.clone_from(&other.active);
+        self.at_end.clone_from(&other.at_end);
+        (self.burden, self.now, self.first) = (other.burden, other.now, other.first);
+    }
+
+    fn advance(&mut self, time: f64, mut done: impl FnMut(u32, f64)) {
         while let Some((at, end)) = self.first() {
             if end > time {
                 break;
@@ -64,39 +136,6 @@ impl Wire {
             done(id, end);
         }
         self.pass(time);
-    }
-
-    /// When the next transfer ends, if no other starts before.
-    pub fn next_end(&mut self) -> Option<f64> {
-        self.first().map(|(_, end)| end)
-    }
-
-    /// When this transfer ends, if no other starts before.
-    pub fn end_of(&self, id: u32) -> Option<f64> {
-        let own = self.active.iter().find(|a| a.id == id)?;
-        if self.active.iter().all(|a| a.ends == own.ends) {
-            // Each of the others slows it down for as long as both are under way.
-            let burden = self.burden[usize::from(own.ends.0 != own.ends.1)];
-            let others = self.active.iter().filter(|a| !std::ptr::eq(*a, own));
-            return Some(self.now + own.left + burden * others.map(|a| a.left.min(own.left)).sum::<f64>());
-        }
-        let mut ahead = self.clone();
-        let mut found = None;
-        while let Some(end) = ahead.next_end().filter(|_| found.is_none()) {
-            ahead.advance(end, |done, at| {
-                if done == id {
-                    found = Some(at);
-                }
-            });
-        }
-        found
-    }
-
-    /// The transfer goes on, but nobody will ask for it any more.
-    pub fn forget(&mut self, id: u32) {
-        if let Some(active) = self.active.iter_mut().find(|a| a.id == id) {
-            active.id = u32::MAX;
-        }
     }
 
     fn first(&mut self) -> Option<(usize, f64)> {
@@ -155,7 +194,7 @@ mod tests {
     #[test]
     fn alone_a_transfer_has_the_whole_bandwidth() {
         let mut wire = Wire::new(1, [2.0, 2.0]);
-        wire.start(7, ends(0, 0), 10.0);
+        assert!(wire.start(7, ends(0, 0), 10.0, wire.flow.now));
         assert_eq!(wire.end_of(7), Some(10.0));
         assert_eq!(run(&mut wire, 100.0), [(7, 10.0)]);
         assert_eq!(wire.next_end(), None);
@@ -164,9 +203,9 @@ mod tests {
     #[test]
     fn two_share_it_while_both_are_under_way() {
         let mut wire = Wire::new(1, [2.0, 2.0]);
-        wire.start(0, ends(0, 0), 10.0);
+        assert!(wire.start(0, ends(0, 0), 10.0, wire.flow.now));
         assert_eq!(run(&mut wire, 5.0), []);
-        wire.start(1, ends(0, 0), 10.0);
+        assert!(wire.start(1, ends(0, 0), 10.0, wire.flow.now));
         assert_eq!((wire.end_of(0), wire.end_of(1)), (Some(15.0), Some(20.0)));
         // 5 are left of the first: at half the pace until 15; the second then has 5 left, alone.
         assert_eq!(run(&mut wire, 100.0), [(0, 15.0), (1, 20.0)]);
@@ -176,26 +215,57 @@ mod tests {
     fn a_machine_without_contention_lets_them_pass() {
         let mut wire = Wire::new(2, [1.0, 2.0]);
         assert!(!wire.shares(ends(1, 1)) && wire.shares(ends(0, 1)));
-        wire.start(0, ends(1, 1), 10.0);
-        wire.start(1, ends(1, 1), 10.0);
+        assert!(wire.start(0, ends(1, 1), 10.0, wire.flow.now));
+        assert!(wire.start(1, ends(1, 1), 10.0, wire.flow.now));
         assert_eq!(run(&mut wire, 100.0), [(0, 10.0), (1, 10.0)]);
     }
 
     #[test]
     fn between_nodes_the_busier_end_counts() {
         let mut wire = Wire::new(3, [2.0, 2.0]);
-        wire.start(0, ends(0, 1), 10.0);
-        wire.start(1, ends(0, 2), 10.0);
+        assert!(wire.start(0, ends(0, 1), 10.0, wire.flow.now));
+        assert!(wire.start(1, ends(0, 2), 10.0, wire.flow.now));
         // What comes in does not share with what leaves.
-        wire.start(2, ends(1, 0), 10.0);
+        assert!(wire.start(2, ends(1, 0), 10.0, wire.flow.now));
         assert_eq!(run(&mut wire, 100.0), [(2, 10.0), (0, 20.0), (1, 20.0)]);
+    }
+
+    #[test]
+    fn a_transfer_begins_when_it_begins_though_the_wire_is_further_on() {
+        let mut wire = Wire::new(1, [2.0, 2.0]);
+        assert_eq!(run(&mut wire, 100.0), []);
+        // It was over by then.
+        assert!(!wire.start(0, ends(0, 0), 10.0, 80.0));
+        assert_eq!(wire.next_end(), None);
+        // Half of it is left.
+        assert!(wire.start(1, ends(0, 0), 10.0, 95.0));
+        assert_eq!(run(&mut wire, 200.0), [(1, 105.0)]);
+    }
+
+    /// What is foretold of each is what comes, whatever was asked before.
+    #[test]
+    fn ends_are_foretold() {
+        let mut wire = Wire::new(4, [2.0, 2.0]);
+        for id in 0..12u32 {
+            run(&mut wire, 2.0 * f64::from(id));
+            assert!(wire.start(id, ends(id % 4, (id + 1 + id % 2) % 4), 3.0 + f64::from(id * 7 % 5), wire.flow.now));
+            let told = wire.end_of(id).expect("it is under way");
+            assert_eq!(wire.end_of(id), Some(told));
+        }
+        let mut told: Vec<(u32, f64)> = (0..12).filter_map(|id| Some((id, wire.end_of(id)?))).collect();
+        told.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let come = run(&mut wire, 1e6);
+        assert_eq!(told.len(), come.len());
+        for end in come {
+            assert!(told.iter().any(|told| told.0 == end.0 && (told.1 - end.1).abs() < 1e-9), "{end:?} of {told:?}");
+        }
     }
 
     #[test]
     fn work_is_conserved() {
         let mut wire = Wire::new(1, [2.0, 2.0]);
         for id in 0..10 {
-            wire.start(id, ends(0, 0), 1.0 + f64::from(id));
+            assert!(wire.start(id, ends(0, 0), 1.0 + f64::from(id), 0.0));
         }
         let done = run(&mut wire, 1e9);
         assert_eq!(done.len(), 10);

@@ -1,14 +1,14 @@
 /* Collectives of skeletons, and the communicators that they are in, by sections as in messages.c. */
 //@ collective
-/* A communicator; one of this rank alone, where it takes no part. */
+/* A communicator, with the place of this rank in it; one of this rank alone, where it takes no part. */
 struct group {
     MPI_Comm comm;
-    int size;
+    int size, place;
 };
 
 static struct group oneself(void)
 {
-    struct group group = {MPI_COMM_SELF, 1};
+    struct group group = {MPI_COMM_SELF, 1, 0};
     return group;
 }
 
@@ -22,6 +22,7 @@ static struct group part_of(const int *number, const int *place)
     if (comm != MPI_COMM_NULL) {
         group.comm = comm;
         MPI_Comm_size(comm, &group.size);
+        MPI_Comm_rank(comm, &group.place);
     }
     return group;
 }
@@ -30,6 +31,13 @@ static struct group part_of(const int *number, const int *place)
 static int within(struct group group, int root)
 {
     return root < group.size ? root : 0;
+}
+
+//@ of_root
+/* What the root alone sends: its bytes for all. */
+static long of_root(struct group group, int root, int bytes)
+{
+    return group.place == within(group, root) ? (long)bytes * group.size : 0;
 }
 
 //@ type
@@ -142,7 +150,7 @@ static void start_gather(int which, struct group group, int root, int bytes)
 //@ scatter
 static void scatter(struct group group, int root, int bytes)
 {
-    MPI_Scatter(ready(SLOTS, (long)bytes * group.size), bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE,
+    MPI_Scatter(ready(SLOTS, of_root(group, root, bytes)), bytes, MPI_BYTE, incoming[SLOTS], bytes, MPI_BYTE,
                 within(group, root), group.comm);
 }
 
@@ -150,7 +158,7 @@ static void scatter(struct group group, int root, int bytes)
 static void start_scatter(int which, struct group group, int root, int bytes)
 {
     MPI_Iscatter(outgoing[which], bytes, MPI_BYTE, incoming[which], bytes, MPI_BYTE, within(group, root), group.comm,
-                 slot(which, (long)bytes * group.size));
+                 slot(which, of_root(group, root, bytes)));
 }
 
 //@ allgather

@@ -1,25 +1,29 @@
 /* Time in skeletons: computation that spreads, parts, and the report at the end, by sections as in messages.c. */
+//@ turns
+/* Of each computation that spreads, which of its times is next. Each round begins with the first. */
+static int turn[SPREADS];
+
 //@ spread
 /* Computation that takes now longer, now shorter: eight times, one after the other. All ranks take the same at the same
  * turn, as what makes a block longer mostly is where the program stands. */
-static void compute_spread(const double us[8], int *turn)
+static void compute_spread(const double us[8], int which)
 {
-    compute(us[*turn % 8]);
-    *turn = (*turn + 1) % 8;
+    compute(us[turn[which]]);
+    turn[which] = (turn[which] + 1) % 8;
 }
 
 //@ spread_of
 /* The same of computation that was counted. */
-static void compute_spread_of(const double us[8], int *turn, double far, double near)
+static void compute_spread_of(const double us[8], int which, double far, double near)
 {
-    compute_of(us[*turn % 8], far, near);
-    *turn = (*turn + 1) % 8;
+    compute_of(us[turn[which]], far, near);
+    turn[which] = (turn[which] + 1) % 8;
 }
 
 //@ parts
 /* Time by parts of the program: as it passes, and times what it stands for. */
 static double passed[PARTS], stands_for[PARTS];
-static double since, weight_now = 1.0, warm_s;
+static double since, weight_now = 1.0, warm_s, prepare_s;
 static int part_now;
 
 /* From now on, time is that of this part, and each second stands for so many of the program. */
@@ -88,7 +92,8 @@ static int report(const char *path, long rounds)
             slowest = r;
         }
     }
-    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"rounds\":%ld,\"warm_s\":%.9f,", mpi, RANKS, rounds, warm_s);
+    fprintf(out, "{\"skeleton\":1,\"mpi\":\"%s\",\"ranks\":%d,\"rounds\":%ld,", mpi, RANKS, rounds);
+    fprintf(out, "\"prepare_s\":%.9f,\"warm_s\":%.9f,", prepare_s, warm_s);
     fprintf(out, "\"run_s\":%.9f,\"stands_for_s\":%.9f,", run, whole);
     fprintf(out, "\"slowest\":%d,\"parts\":[", slowest);
     for (int i = 0; i < PARTS; i++) {

@@ -1,8 +1,9 @@
 //! The lines of a step: its computation, then its call.
-use super::{EVEN, Writer, number, sections, time};
+use super::spread::{eighths, keeping, turns};
+use super::{Writer, number, sections, time};
 use crate::logical::{Computation, End, Mode, Operation};
 use crate::program::collective::Kind;
-use crate::program::plan::{MOST_BYTES, PlanStep, Side, StepId};
+use crate::program::plan::{PlanStep, Side, StepId};
 use crate::program::shares::Shares;
 use std::collections::BTreeSet;
 
@@ -29,15 +30,15 @@ impl Writer<'_> {
                 };
                 let call_slot = slot.filter(|_| call.starts_with("start"));
                 let at = if call == "send_detached" { self.slots() + 1 } else { self.place(call_slot) };
-                self.make_room(at, of.bytes, 0);
-                self.room_of_oneself(of.bytes);
+                self.make_room(of.class, at, of.bytes, 0);
+                self.room_of_oneself(id, Side::Out, of.bytes);
                 self.message(call, call_slot, &to, end.tag, of.bytes, indent);
             }
             Operation::Receive { end, slot, .. } => {
                 let from = self.direction(id, Side::In, end);
                 let bytes = self.room.get(&id).copied().unwrap_or(end.bytes);
-                self.make_room(self.place(*slot), 0, bytes);
-                self.room_of_oneself(bytes);
+                self.make_room(of.class, self.place(*slot), 0, bytes);
+                self.room_of_oneself(id, Side::In, bytes);
                 let call = if slot.is_some() { "start_receive" } else { "receive_from" };
                 self.message(call, *slot, &from, end.tag, bytes, indent);
             }
@@ -65,16 +66,16 @@ impl Writer<'_> {
         match eighths(compute).filter(|_| self.times[id] >= 8) {
             Some(eighths) => {
                 let shares = self.shares(compute);
-                self.used.insert(if shares.is_some() { "spread_of" } else { "spread" });
-                let name = format!("us_{}", self.spreads);
+                self.used.extend(["turns", if shares.is_some() { "spread_of" } else { "spread" }]);
+                let at = self.spreads;
                 self.spreads += 1;
-                let list: Vec<String> = eighths.iter().map(|ns| number(ns * 1e-3)).collect();
+                let keeps = keeping(&eighths, compute.mean_ns, &turns(&self.around));
+                let list: Vec<String> = eighths.iter().map(|ns| number(ns * keeps * 1e-3)).collect();
                 self.line(indent, "{");
-                self.line(indent + 1, &format!("static const double {name}[8] = {{{}}};", list.join(", ")));
-                self.line(indent + 1, "static int turn;");
+                self.line(indent + 1, &format!("static const double us[8] = {{{}}};", list.join(", ")));
                 let call = match shares {
-                    Some(shares) => format!("compute_spread_of({name}, &turn, {shares})"),
-                    None => format!("compute_spread({name}, &turn)"),
+                    Some(shares) => format!("compute_spread_of(us, {at}, {shares})"),
+                    None => format!("compute_spread(us, {at})"),
                 };
                 self.line(indent + 1, &format!("{call}; /* {} */", time(compute.mean_ns)));
                 self.line(indent, "}");
@@ -116,11 +117,9 @@ impl Writer<'_> {
         let of = &self.plan.steps[id];
         let received = receive.map_or(0, |end| self.room.get(&id).copied().unwrap_or(end.bytes));
         let sent = send.map_or(0, |_| of.bytes);
-        self.room_of_oneself(sent.max(received));
-        self.used.extend(["exchange", "buffers"]);
-        if send.is_none() || receive.is_none() {
-            self.used.insert("none");
-        }
+        self.make_room(of.class, self.slots(), sent, received);
+        self.room_of_oneself(id, Side::Out, sent);
+        self.room_of_oneself(id, Side::In, received);
         let to = send.map(|end| (self.direction(id, Side::Out, end), end.tag));
         let from = receive.map(|end| (self.direction(id, Side::In, end), end.tag));
         let (to, send_tag) = to.unwrap_or(("NONE".into(), 0));
@@ -129,24 +128,24 @@ impl Writer<'_> {
             && let Some(end) = send
         {
             // Its send may not wait: apart from the receive.
-            self.make_room(self.slots() + 1, sent, 0);
+            self.make_room(of.class, self.slots() + 1, sent, 0);
             self.message("send_detached", None, &to, end.tag, sent, indent);
             if receive.is_some() {
                 self.message("receive_from", None, &from, receive_tag, received, indent);
             }
             return;
         }
+        self.used.extend(["exchange", "buffers"]);
+        if send.is_none() || receive.is_none() {
+            self.used.insert("none");
+        }
         self.line(indent, &format!("exchange({to}, {send_tag}, {sent}, {from}, {receive_tag}, {received});"));
     }
 
     fn collective(&mut self, id: StepId, kind: Kind, group: u16, root: Option<u32>, slot: Option<u16>, indent: usize) {
         let of = &self.plan.steps[id];
-        let sizes =
-            self.plan.comm_of[usize::from(group)].iter().flatten().map(|comm| self.plan.comms[*comm as usize].len());
-        let members = sizes.max().unwrap_or(1).max(1) as u64;
-        let bytes = if kind.gathers() { of.bytes.min(MOST_BYTES / members) } else { of.bytes };
-        let all = if kind.gathers() { bytes * members } else { bytes };
-        self.make_room(self.place(slot), all, all);
+        let bytes = of.bytes.min(self.plan.most_bytes(id));
+        self.room_of_collective(id, kind, bytes);
         self.used.extend(["buffers", "collective"]);
         let name = kind.function();
         let started = starting(name);
@@ -154,7 +153,10 @@ impl Writer<'_> {
         if kind.rooted() {
             self.used.insert("root");
         }
-        if matches!(kind, Kind::Reduce | Kind::Allreduce | Kind::Scan | Kind::Exscan | Kind::ReduceScatter) {
+        if kind == Kind::Scatter {
+            self.used.insert("of_root");
+        }
+        if kind.reduces() {
             self.used.insert("type");
         }
         let alone: BTreeSet<u32> = of.local[0]
@@ -188,28 +190,6 @@ impl Writer<'_> {
         self.used.insert("directions");
         variant(&mut self.directions, usize::from(end.direction), alone, &self.names)
     }
-
-    /// As many slots as the source has: one where the program needs none.
-    pub(super) fn slots(&self) -> usize {
-        self.incoming.len() - 1
-    }
-
-    /// The place of a call's buffers.
-    fn place(&self, slot: Option<u16>) -> usize {
-        slot.map_or(self.slots(), usize::from)
-    }
-
-    fn make_room(&mut self, at: usize, sent: u64, received: u64) {
-        self.outgoing[at] = self.outgoing[at].max(sent);
-        if let Some(room) = self.incoming.get_mut(at) {
-            *room = (*room).max(received);
-        }
-    }
-
-    /// What a call without a partner moves goes to oneself, by a call that blocks.
-    fn room_of_oneself(&mut self, bytes: u64) {
-        self.make_room(self.slots(), bytes, bytes);
-    }
 }
 
 /// The name of a direction or group as ranks without a partner see it.
@@ -228,25 +208,4 @@ fn starting(name: &str) -> &'static str {
         .map(|(name, _)| name)
         .find(|section| section.strip_prefix("start_") == Some(name))
         .unwrap_or("start_barrier")
-}
-
-/// The means of the eighths of a distribution, in an order that mixes short and long; none if it hardly spreads. Their
-/// mean is that of the distribution.
-fn eighths(compute: &Computation) -> Option<[f64; 8]> {
-    let q: &[f64; 9] = compute.quantiles_ns.as_slice().try_into().ok()?;
-    if compute.deviation_ns < EVEN * compute.mean_ns || q.windows(2).any(|pair| pair[0] > pair[1]) {
-        return None;
-    }
-    let mut means: [f64; 8] = std::array::from_fn(|i| 0.5 * (q[i] + q[i + 1]));
-    // The last one may have a long tail, of which its ends say nothing: it gets what the others leave of the mean.
-    let others: f64 = means[..7].iter().sum();
-    let left = 8.0 * compute.mean_ns - others;
-    if left >= q[7] {
-        means[7] = left;
-    } else {
-        let sum: f64 = means.iter().sum();
-        let factor = if sum > 0.0 { 8.0 * compute.mean_ns / sum } else { 1.0 };
-        means.iter_mut().for_each(|mean| *mean *= factor);
-    }
-    Some([0, 4, 2, 6, 1, 5, 3, 7].map(|i| means[i]))
 }

@@ -23,6 +23,9 @@ impl Writer<'_> {
         let _ = writeln!(out, "#define RANKS {}", plan.ranks);
         let _ = writeln!(out, "#define SLOTS {}", self.slots());
         let _ = writeln!(out, "#define PARTS {}", self.parts.len());
+        if self.spreads > 0 {
+            let _ = writeln!(out, "#define SPREADS {}", self.spreads);
+        }
         out.push_str(&self.rates.defines());
         let far = self.rates.far.filter(|_| self.used.contains("far"));
         out.push_str(&far.map(|far| far.defines()).unwrap_or_default());
@@ -117,27 +120,21 @@ impl Writer<'_> {
         }
         if self.plan.classes.len() > 1 {
             let class = |rank: u32| self.plan.class_of[rank as usize].to_string();
-            table(out, "static const short class_of[RANKS]", ranks.map(class));
+            table(out, "static const int class_of[RANKS]", ranks.map(class));
         }
         out.push('\n');
     }
 
     fn main(&self, out: &mut String, used: &BTreeSet<&'static str>) {
         out.push_str(
-            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    long rounds = argc > 2 ? atol(argv[2]) : 1;\n    if (rounds < 1)\n        rounds = 1;\n    MPI_Init(&argc, &argv);\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n",
+            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    long rounds = argc > 2 ? atol(argv[2]) : 1;\n    if (rounds < 1)\n        rounds = 1;\n    MPI_Init(&argc, &argv);\n    double began = MPI_Wtime();\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n",
         );
         if used.contains("far") {
             out.push_str("    make_far_set();\n");
         }
         out.push_str("    compute(1000.0); /* the processor wakes up */\n");
         if used.contains("buffers") {
-            let rooms = [("sent[SLOTS + 2]", &self.outgoing), ("received[SLOTS + 1]", &self.incoming)];
-            for (name, rooms) in rooms {
-                table(out, &format!("    static const unsigned long {name}"), rooms.iter().map(u64::to_string));
-            }
-            out.push_str(
-                "    for (int i = 0; i < SLOTS + 2; i++) {\n        outgoing[i] = buffer(sent[i]);\n        if (i <= SLOTS)\n            incoming[i] = buffer(received[i]);\n    }\n",
-            );
+            self.buffers(out);
         }
         if used.contains("requests") {
             out.push_str("    for (int i = 0; i < SLOTS; i++)\n        request[i] = MPI_REQUEST_NULL;\n");
@@ -145,7 +142,7 @@ impl Writer<'_> {
         for (at, (name, of, alone)) in self.groups.iter().enumerate() {
             let world = self.is_world(*of);
             let base = match world {
-                true => "(struct group){MPI_COMM_WORLD, RANKS}".to_owned(),
+                true => "(struct group){MPI_COMM_WORLD, RANKS, rank}".to_owned(),
                 false => {
                     let base = self.groups.iter().position(|(_, other, ranks)| other == of && ranks.is_empty());
                     format!("part_of(number_{0}, place_{0})", base.unwrap_or(at))
@@ -161,12 +158,45 @@ impl Writer<'_> {
                 "    /* Connections and buffers are made in a round of messages alone: the program makes them once, and the first\n     * iteration of a loop stands for many here. */\n    messages_only = 1;\n    since = MPI_Wtime();\n    once();\n    start_over();\n",
             );
         }
-        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n    for (long round = 0; round < rounds; round++)\n        once();\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL, rounds);\n    MPI_Finalize();\n    return failed;\n}\n");
+        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n    prepare_s = since - began - warm_s;\n    for (long round = 0; round < rounds; round++)\n        once();\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL, rounds);\n    MPI_Finalize();\n    return failed;\n}\n");
+    }
+
+    /// Each rank makes the buffers that it needs.
+    fn buffers(&self, out: &mut String) {
+        let kinds = self.kinds();
+        let several = kinds.all.len() > 1;
+        if several {
+            table(out, "    static const int kind_of[RANKS]", kinds.of.iter().map(usize::to_string));
+        }
+        let slots = self.slots();
+        let rooms = kinds.all.iter().enumerate().flat_map(|(kind, rooms)| {
+            let room = move |(at, [sent, received]): (&usize, &[u64; 2])| {
+                let received = if *at > slots { 0 } else { (*received).max(8) };
+                let bytes = format!("{at}, {}, {received}", (*sent).max(8));
+                if several { format!("{{{kind}, {bytes}}}") } else { format!("{{{bytes}}}") }
+            };
+            rooms.iter().map(room)
+        });
+        let which = if several { "kind, which" } else { "which" };
+        let head = format!(
+            "    static const struct {{\n        int {which};\n        unsigned long sent, received;\n    }} rooms[]"
+        );
+        table(out, &head, rooms);
+        out.push_str("    for (unsigned long i = 0; i < sizeof rooms / sizeof *rooms; i++) {\n");
+        if several {
+            out.push_str("        if (rooms[i].kind != kind_of[rank])\n            continue;\n");
+        }
+        out.push_str(
+            "        outgoing[rooms[i].which] = buffer(rooms[i].sent);\n        if (rooms[i].received)\n            incoming[rooms[i].which] = buffer(rooms[i].received);\n    }\n",
+        );
     }
 
     /// One round.
     fn once(&self, out: &mut String, used: &BTreeSet<&'static str>) {
         out.push_str("\n/* One round. */\nstatic void once(void)\n{\n");
+        if used.contains("turns") {
+            out.push_str("    memset(turn, 0, sizeof turn);\n");
+        }
         match self.plan.classes.len() {
             1 => out.push_str("    class_0();\n"),
             classes => {

@@ -164,6 +164,11 @@ impl World {
         ns.min(u128::from(u64::MAX >> 1)) as u64
     }
 
+    /// Members of a communicator, at least 1.
+    pub(super) fn members(&self, comm: u32) -> usize {
+        self.comms.get(&comm).map_or(1, Vec::len).max(1)
+    }
+
     /// The world rank of `rank` in a communicator, as a peer; none if it is not defined.
     pub(super) fn peer(&self, own: u32, comm: u32, rank: u32) -> Option<i32> {
         if rank == u32::MAX {

@@ -4,7 +4,7 @@ use super::definitions::World;
 use super::library::{CONTINUE, INTERRUPT, Library, Object, Verdict};
 use crate::error::TraceError;
 use crate::import::classify::classify;
-use crate::model::{Call, Class, Flags, PEER_ANY, PEER_NONE, PEER_PROC_NULL, Part, PartKind, TAG_ANY, TAG_NONE};
+use crate::model::{Call, Class, Flags, PEER_NONE, PEER_PROC_NULL, Part, PartKind, TAG_ANY, TAG_NONE};
 use crate::units::{CommId, Nanos, ProcId};
 use crate::writer::RankWriter;
 use phasecast_abi as abi;
@@ -224,7 +224,8 @@ impl<'a> Lane<'a> {
         self.record(time, BARE_WAIT, |lane, _| lane.parts.push(unknown(PartKind::Recv, Flags::CANCELLED)))
     }
 
-    fn collective(&mut self, time: u64, op: u8, (comm, root): (u32, u32), bytes: u64) -> Verdict {
+    fn collective(&mut self, time: u64, op: u8, (comm, root): (u32, u32), data: (u64, u64)) -> Verdict {
+        let bytes = contributed(op, self.world.members(comm) as u64, data);
         let bare = u16::from(op);
         if self.open.is_none() && bare >= BARE_SEND {
             return CONTINUE;
@@ -243,9 +244,45 @@ impl<'a> Lane<'a> {
     }
 }
 
+/// What a rank contributes to a collective of so many, by what Score-P says was sent and received: the messages of a
+/// program that does it by messages, to oneself too if it is not done in place.
+fn contributed(op: u8, members: u64, (sent, received): (u64, u64)) -> u64 {
+    const BCAST: u8 = 1;
+    const GATHER: u8 = 2;
+    const GATHERV: u8 = 3;
+    const ALLGATHER: u8 = 6;
+    const ALLGATHERV: u8 = 7;
+    const ALLREDUCE: u8 = 11;
+    const REDUCE: u8 = 12;
+    const SCAN: u8 = 14;
+    const EXSCAN: u8 = 15;
+    let others = members.saturating_sub(1);
+    match op {
+        BCAST if received > 0 => received,
+        // In place at the root.
+        GATHER | GATHERV | REDUCE if sent == 0 => part_of(received, others, others),
+        ALLGATHER | ALLGATHERV | ALLREDUCE => part_of(sent, members, others),
+        SCAN => part_of(sent.saturating_add(received), members + 1, others),
+        EXSCAN => part_of(sent.saturating_add(received), others, others),
+        _ if sent > 0 => sent,
+        _ => received,
+    }
+}
+
+/// One of so many equal parts, or of so many if it was done in place, which nothing says: where both would be whole, whole
+/// numbers of four bytes. What cannot be either is kept.
+fn part_of(bytes: u64, parts: u64, in_place: u64) -> u64 {
+    let part = |parts: u64| (parts > 0 && bytes.is_multiple_of(parts)).then(|| bytes / parts);
+    match (part(parts), part(in_place)) {
+        (Some(a), Some(b)) if !a.is_multiple_of(4) && b.is_multiple_of(4) => b,
+        (Some(one), _) | (None, Some(one)) => one,
+        (None, None) => bytes,
+    }
+}
+
 /// A part of which only the kind is known.
 fn unknown(kind: PartKind, flags: Flags) -> Part {
-    Part { kind, flags, peer: PEER_ANY, tag: TAG_ANY, bytes: 0, comm: CommId(0) }
+    Part { kind, flags, peer: PEER_NONE, tag: TAG_NONE, bytes: 0, comm: CommId(0) }
 }
 
 /// OTF2's callbacks of events: location, time, position, user data and attributes come first in each.
@@ -276,5 +313,39 @@ callbacks! {
         |lane, time| lane.completed(time, request, (from, comm, tag, bytes));
     cancelled(request: u64) = |lane, time| lane.cancelled(time, request);
     collective_end(op: u8, comm: u32, root: u32, sent: u64, received: u64) =
-        |lane, time| lane.collective(time, op, (comm, root), if sent > 0 { sent } else { received });
+        |lane, time| lane.collective(time, op, (comm, root), (sent, received));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sent and received are what Score-P's wrappers tell of 24 bytes of each of four ranks.
+    #[test]
+    fn a_rank_contributes_its_part() {
+        for (op, at, sent, received) in [
+            ("MPI_Bcast", "the root", 96, 24),
+            ("MPI_Bcast", "another", 0, 24),
+            ("MPI_Gather", "the root", 24, 96),
+            ("MPI_Gather", "the root, in place", 0, 72),
+            ("MPI_Reduce", "another", 24, 0),
+            ("MPI_Reduce", "the root, in place", 0, 72),
+            ("MPI_Scatter", "another", 0, 24),
+            ("MPI_Allgather", "each", 96, 96),
+            ("MPI_Allreduce", "each", 96, 96),
+            ("MPI_Scan", "the second", 72, 48),
+            ("MPI_Exscan", "the second", 48, 24),
+            ("MPI_Exscan", "the last", 0, 72),
+        ] {
+            let number = super::super::definitions::BARE.iter().position(|name| *name == op).expect(op) as u8;
+            assert_eq!(contributed(number, 4, (sent, received)), 24, "{op} of {at}");
+        }
+        // In place, where it can be told; and what no part of it can be.
+        assert_eq!(contributed(11, 4, (3 * 8, 3 * 8)), 8);
+        assert_eq!(contributed(11, 4, (3 * 25, 3 * 25)), 25);
+        assert_eq!(contributed(11, 4, (35, 35)), 35);
+        // All of it, as native traces have it.
+        assert_eq!([8, 13, 4].map(|op| contributed(op, 4, (96, 24))), [96; 3]);
+        assert_eq!(contributed(11, 1, (8, 8)), 8);
+    }
 }

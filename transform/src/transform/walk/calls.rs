@@ -3,15 +3,12 @@ use super::{Begun, Kind, NONE, State, Walk, kept_as_time};
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::roles::{Completes, Waits};
-use crate::transform::rules::Carry;
+use crate::transform::rules::{Carry, Constraint};
 use crate::transform::tariff::Price;
 use crate::transform::walk::messages::Sending;
 use phasecast_analyzer::matching::Channel;
 use phasecast_trace::model::PEER_ANY;
 use phasecast_trace::{Class, Flags, Part, PartKind};
-
-/// Nonblocking operations of a rank that may be waited for later.
-const MOST_BEGUN: usize = 4096;
 
 impl Walk<'_, '_> {
     /// Enters the call of a lane.
@@ -50,13 +47,18 @@ impl Walk<'_, '_> {
                 self.lanes[id as usize].own(Carry::Add, |price| price.irecv, prices);
                 self.post(id, call.peer, call.tag, call.comm.0, output)?;
             }
+            Class::Post if role.starts => {
+                let key = (rank, call.comm.0, call.peer, call.tag, call.bytes);
+                self.made.insert(key, call.proc.0);
+            }
             Class::Complete => self.complete(id, role.completes, output)?,
             Class::Collective | Class::Comm => {
                 let nonblocking = call.flags.has(Flags::NONBLOCKING);
-                self.collective(id, call.comm.0, call.peer, call.bytes, nonblocking, output)?;
+                self.collective(id, call.proc.0, call.comm.0, call.peer, call.bytes, nonblocking, output)?;
             }
             Class::Rma | Class::Io if call.flags.has(Flags::COLLECTIVE) => {
-                self.collective(id, call.comm.0, -1, 0, call.flags.has(Flags::NONBLOCKING), output)?;
+                let nonblocking = call.flags.has(Flags::NONBLOCKING);
+                self.collective(id, call.proc.0, call.comm.0, -1, 0, nonblocking, output)?;
             }
             Class::Setup if role.life => self.life(id, output)?,
             Class::Probe if role.probe => self.probe(id),
@@ -74,9 +76,14 @@ impl Walk<'_, '_> {
     }
 
     fn part(&mut self, id: u32, part: &Part, output: &mut Output<'_>) -> Result<(), TransformError> {
-        let (rank, class) = (self.lanes[id as usize].rank, self.lanes[id as usize].call.class);
+        let lane = &self.lanes[id as usize];
+        let (rank, class, proc) = (lane.rank, lane.call.class, lane.call.proc.0);
+        // A start names no procedure: the one that made such a request.
+        let made = || self.made.get(&(rank, part.comm.0, part.peer, part.tag, part.bytes)).copied();
         match part.kind {
             PartKind::Send if part.peer >= 0 => {
+                let mode = made().map(|proc| &self.given.roles[usize::from(proc)]);
+                let mode = mode.map_or((false, false), |role| (role.buffered, role.synchronous));
                 let to = part.peer as u32;
                 let prices = self.tariff.prices(part.bytes, self.given.way(rank, to));
                 let lane = &mut self.lanes[id as usize];
@@ -84,7 +91,8 @@ impl Walk<'_, '_> {
                 lane.own2 += prices.target.isend;
                 lane.carry = Carry::Scale;
                 let channel = Channel { source: rank, destination: to, comm: part.comm.0, tag: part.tag };
-                let sending = Sending { nonblocking: true, combined: true, buffered: false, synchronous: false };
+                let (buffered, synchronous) = mode;
+                let sending = Sending { nonblocking: true, combined: true, buffered, synchronous };
                 self.send(id, channel, part.bytes, sending, output)
             }
             PartKind::Recv if part.peer >= 0 && !part.flags.has(Flags::CANCELLED) => {
@@ -98,7 +106,12 @@ impl Walk<'_, '_> {
                 }
                 lane.spread += prices.target.spread;
                 let channel = Channel { source: from, destination: rank, comm: part.comm.0, tag: part.tag };
-                self.receive(id, channel, output)
+                self.receive(id, channel, part.bytes, output)
+            }
+            PartKind::Recv if part.peer >= 0 => {
+                let channel = Channel { source: part.peer as u32, destination: rank, comm: part.comm.0, tag: part.tag };
+                self.cancelled(channel);
+                Ok(())
             }
             PartKind::Post => {
                 let prices = self.tariff.prices(part.bytes, self.given.way(rank, rank));
@@ -107,7 +120,10 @@ impl Walk<'_, '_> {
                 lane.own2 += prices.target.irecv;
                 self.post(id, part.peer, part.tag, part.comm.0, output)
             }
-            PartKind::Collective => self.collective(id, part.comm.0, part.peer, part.bytes, true, output),
+            PartKind::Collective => {
+                let proc = made().unwrap_or(proc);
+                self.collective(id, proc, part.comm.0, part.peer, part.bytes, true, output)
+            }
             _ => Ok(()),
         }
     }
@@ -130,30 +146,37 @@ impl Walk<'_, '_> {
         let receives = self.threads[rank].parts(lane.position).iter().any(|part| part.kind == PartKind::Recv);
         let prices = self.tariff.prices(0, self.given.way(rank as u32, rank as u32));
         self.lanes[id as usize].own(Carry::Add, |price| price.wait, prices);
-        let begun = match completes {
-            Completes::All => usize::MAX,
-            Completes::One if !receives => 1,
-            _ => 0,
-        };
-        for _ in 0..begun {
-            match self.begun[rank].pop_front() {
-                None => break,
+        let end1 = self.lanes[id as usize].call.exit.0 as f64;
+        let mut taken = 0;
+        loop {
+            let next = match completes {
+                Completes::All => self.begun[rank].pop(),
+                Completes::One if !receives && taken == 0 => self.begun[rank].pop(),
+                // What it has completed is not recorded: a message that nobody waits for, if anything.
+                Completes::Open if !receives && taken == 0 => self.begun[rank].pop_eager(),
+                _ => None,
+            };
+            taken += 1;
+            match next {
+                None => return Ok(()),
+                Some(Begun::Eager { waited: false }) => {}
+                Some(Begun::Eager { waited: true }) if completes == Completes::Open => {}
+                Some(Begun::Eager { waited: true }) => {
+                    self.lanes[id as usize].constraints.push(Constraint::only_on_base(end1));
+                }
                 Some(Begun::Send(message)) => self.wait_for_send(id, message, output)?,
                 Some(Begun::Collective(part)) => self.wait_for_collective(id, part),
             }
         }
-        Ok(())
     }
 
     /// Something was begun that a later call may wait for.
+    #[inline]
     pub(super) fn remember(&mut self, rank: usize, begun: Begun) {
-        self.begun[rank].push_back(begun);
-        if self.begun[rank].len() > MOST_BEGUN {
-            match self.begun[rank].pop_front() {
-                Some(Begun::Send(message)) => self.let_go(message),
-                Some(Begun::Collective(part)) => self.leave(&part),
-                None => {}
-            }
+        match self.begun[rank].push(begun) {
+            Some(Begun::Send(message)) => self.let_go(message),
+            Some(Begun::Collective(part)) => self.leave(&part),
+            Some(Begun::Eager { .. }) | None => {}
         }
     }
 

@@ -5,6 +5,7 @@ use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::roles::Waits;
 use crate::transform::rules::{Carry, Constraint};
+use crate::transform::survey::Balance;
 use crate::transform::tariff::Together;
 use phasecast_analyzer::matching::FastMap;
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 pub struct CommState {
     members: u32,
     /// Whether they can be matched by their order.
-    matched: bool,
+    balance: Balance,
     done: FastMap<u32, u64>,
     /// Ranks that take part no more, by how many they took part in.
     gone: Vec<(u32, u64)>,
@@ -43,6 +44,7 @@ pub struct Part {
     waits: Waits,
     is_root: bool,
     costs: (f64, f64),
+    carry: Carry,
     /// It is waited for by a call other than its own: an assumption.
     pub(super) assumed: bool,
 }
@@ -50,40 +52,45 @@ pub struct Part {
 /// The states of all communicators; after them those of `MPI_Init` and `MPI_Finalize`.
 pub fn states(given: &Given<'_>) -> Vec<CommState> {
     let comms = given.trace.comms();
-    let state = |members: usize, matched: bool| CommState {
+    let state = |members: usize, balance: Balance| CommState {
         members: members as u32,
-        matched,
+        balance,
         done: FastMap::default(),
         gone: Vec::new(),
         open: VecDeque::new(),
         first: 0,
     };
-    let balanced = |id: usize| given.survey.balanced.get(id).copied().unwrap_or(false);
-    let own = comms.iter().enumerate().map(|(id, c)| state(c.members.len() + c.remote.len(), balanced(id)));
-    let life = given.survey.life.map(|all| state(given.trace.size() as usize, all));
+    let balance = |id: usize| given.survey.balance.get(id).copied().unwrap_or_default();
+    let own = comms.iter().enumerate().map(|(id, c)| state(c.members.len() + c.remote.len(), balance(id)));
+    let all = |all: bool| if all { Balance::Even } else { Balance::Uneven };
+    let life = given.survey.life.map(|called| state(given.trace.size() as usize, all(called)));
     own.chain(life).collect()
 }
 
 impl Walk<'_, '_> {
-    /// A rank takes part in a collective of a communicator.
+    /// A rank takes part in a collective of a communicator, as `proc` has it.
+    #[expect(clippy::too_many_arguments, reason = "they are what a trace says of it")]
     pub(super) fn collective(
         &mut self,
         id: u32,
+        proc: u16,
         comm: u32,
         root: i32,
         bytes: u64,
         nonblocking: bool,
         output: &mut Output<'_>,
     ) -> Result<(), TransformError> {
-        let lane = &self.lanes[id as usize];
-        let (rank, proc) = (lane.rank, lane.call.proc.0);
+        let rank = self.lanes[id as usize].rank;
         let role = &self.given.roles[usize::from(proc)];
         let Some(state) = self.comms.get(comm as usize) else { return Ok(()) };
-        let (one, other) = self.tariff.collective(proc, role, state.members, bytes);
+        let is_root = root == rank as i32;
+        // The root's event has all blocks, the tables have one.
+        let blocks = if is_root && role.scatters { u64::from(state.members.max(1)) } else { 1 };
+        let (one, other) = self.tariff.collective(proc, role, state.members, bytes / blocks);
         let waits =
             if root < 0 && matches!(role.waits, Waits::ForRoot | Waits::IfRoot) { Waits::ForAll } else { role.waits };
         self.lanes[id as usize].spread += other.spread;
-        self.arrive(id, comm as usize, waits, root == rank as i32, one, other, nonblocking, output)
+        self.arrive(id, comm as usize, waits, is_root, one, other, nonblocking, output)
     }
 
     /// A rank comes to the next collective of `state`.
@@ -107,19 +114,20 @@ impl Walk<'_, '_> {
                     t.others
                 }
             }
-            Waits::ForAll | Waits::ForLower => t.all,
+            Waits::ForAll | Waits::ForLower | Waits::ForNobody => t.all,
         };
         let costs = (of(&one), of(&other));
+        let carry = if one.guessed || other.guessed { Carry::Share } else { Carry::Add };
         let lane = &mut self.lanes[id as usize];
         let rank = lane.rank;
         let when = (lane.call.enter.0 as f64, lane.enter2);
         if !nonblocking {
             lane.own1 = lane.own1.max(costs.0);
             lane.own2 = lane.own2.max(costs.1);
-            lane.carry = Carry::Add;
+            lane.carry = carry;
         }
         let comm = &mut self.comms[state];
-        if !comm.matched {
+        if comm.balance == Balance::Uneven {
             return Ok(());
         }
         let done = comm.done.entry(rank).or_default();
@@ -132,6 +140,7 @@ impl Walk<'_, '_> {
             let next = comm.first + comm.open.len() as u64;
             let gone = comm.gone.iter().filter(|(_, took)| *took <= next).count() as u32;
             let left = comm.members.saturating_sub(gone);
+            self.counted.gone += u64::from(gone);
             comm.open.push_back(Instance { missing: left, left, ..Instance::default() });
         }
         let instance = &mut comm.open[(number - comm.first) as usize];
@@ -143,7 +152,7 @@ impl Walk<'_, '_> {
         if waits == Waits::ForLower {
             instance.arrivals.push((rank, when.0, when.1));
         }
-        let part = Part { comm: state as u32, number, rank, waits, is_root, costs, assumed: nonblocking };
+        let part = Part { comm: state as u32, number, rank, waits, is_root, costs, carry, assumed: nonblocking };
         if nonblocking {
             self.remember(rank as usize, Begun::Collective(part));
         } else {
@@ -196,19 +205,20 @@ impl Walk<'_, '_> {
             Waits::ForAll => Some(instance.last),
             Waits::ForRoot => instance.root.filter(|_| !part.is_root),
             Waits::IfRoot => Some(instance.last).filter(|_| part.is_root),
+            Waits::ForNobody => None,
             Waits::ForLower => {
                 let latest = |all: (f64, f64), a: &(u32, f64, f64)| (all.0.max(a.1), all.1.max(a.2));
                 let lower = lower_ranks(instance, part);
                 Some(lower.iter().fold((0.0, 0.0), latest)).filter(|_| !lower.is_empty())
             }
         };
-        let one_clock = self.given.nodes[0].iter().all(|node| *node == self.given.nodes[0][part.rank as usize]);
+        let one_clock = self.given.one_clock;
         let lane = &mut self.lanes[id as usize];
         let exit1 = lane.call.exit.0 as f64;
         // One that had left before the last came did not wait for it.
         if let Some((start1, start2)) = start.filter(|start| exit1 >= start.0 || !one_clock) {
             let (model1, model2) = part.costs;
-            lane.constraints.push(Constraint { start1, model1, start2, model2, carry: Carry::Add });
+            lane.constraints.push(Constraint { start1, model1, start2, model2, carry: part.carry });
         }
         self.leave(part);
     }
@@ -231,7 +241,7 @@ impl Walk<'_, '_> {
         for state in 0..self.comms.len() {
             let member = comms.get(state).is_none_or(|c| c.members.contains(&rank) || c.remote.contains(&rank));
             let comm = &mut self.comms[state];
-            if !member || !comm.matched {
+            if !member || comm.balance == Balance::Uneven {
                 continue;
             }
             let took = comm.done.get(&rank).copied().unwrap_or(0);
@@ -250,11 +260,15 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Gives up one wait for a collective that was only assumed; whether there was one.
+    /// Gives up one wait for a collective that was only assumed, or that others do not come to as they were cut off; whether
+    /// there was one.
     pub(super) fn give_up_collective(&mut self, output: &mut Output<'_>) -> Result<bool, TransformError> {
-        let waits = self.comms.iter_mut().flat_map(|comm| &mut comm.open).find_map(|instance| {
-            let at = instance.waiting.iter().position(|(_, part)| part.assumed)?;
-            Some(instance.waiting.swap_remove(at))
+        let waits = self.comms.iter_mut().find_map(|comm| {
+            let cut = comm.balance == Balance::Cut;
+            comm.open.iter_mut().find_map(|instance| {
+                let at = instance.waiting.iter().position(|(_, part)| part.assumed || cut)?;
+                Some(instance.waiting.swap_remove(at))
+            })
         });
         let Some((id, part)) = waits else { return Ok(false) };
         self.leave(&part);
@@ -267,6 +281,7 @@ impl Walk<'_, '_> {
 fn ready(instance: &Instance, part: &Part) -> bool {
     match part.waits {
         Waits::ForAll => instance.missing == 0,
+        Waits::ForNobody => true,
         Waits::ForRoot => part.is_root || instance.root.is_some() || instance.missing == 0,
         Waits::IfRoot => !part.is_root || instance.missing == 0,
         // World ranks stand for ranks in the communicator: their order is nearly always the same.

@@ -1,5 +1,6 @@
 //! Messages under way: matched first in, first out within a channel, transferred alone or sharing a link, received not
 //! before they were sent: `T_R_end = max(T_R_begin + R2, T_S_end)` (seed 000, section 4.2.2).
+mod matching;
 pub(super) mod transfers;
 
 use super::{Begun, NONE, Walk};
@@ -7,6 +8,7 @@ use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::rules::{CLOCKS, Carry, Constraint};
 use crate::transform::tariff::Price;
+use matching::Asked;
 use phasecast_analyzer::matching::{Channel, FastMap};
 use phasecast_trace::model::{Flags, TAG_ANY};
 use std::collections::VecDeque;
@@ -44,6 +46,7 @@ impl Fare {
 pub struct Message {
     pub source: u32,
     pub destination: u32,
+    bytes: u64,
     base: Fare,
     target: Fare,
     /// Whether it waits for its receive.
@@ -75,8 +78,8 @@ struct Queue {
     /// How many of them have a receive posted.
     assigned: usize,
     posts: VecDeque<(f64, f64)>,
-    /// Lanes that wait for the next ones.
-    receivers: VecDeque<u32>,
+    /// Lanes that wait for the next ones, each with the bytes that it receives.
+    receivers: VecDeque<(u32, u64)>,
     probers: Vec<u32>,
 }
 
@@ -87,6 +90,8 @@ pub struct Messages {
     free: Vec<u32>,
     queues: FastMap<Channel, Queue>,
     sweep_at: usize,
+    /// Messages received of the pairs of ranks that have sent fewer than were received.
+    taken: FastMap<(u32, u32), u64>,
     /// When the next transfer ends on the target.
     pub(super) timer: Option<f64>,
     /// Transfers that have ended there without that being told yet.
@@ -144,10 +149,11 @@ impl Walk<'_, '_> {
         } else {
             (exit1, f64::NAN)
         };
-        let waits = rendezvous.0 || rendezvous.1;
+        let waits = rendezvous.1 && !self.ended[channel.destination as usize];
         let message = self.messages.new_message(Message {
             source: channel.source,
             destination: channel.destination,
+            bytes,
             base: Fare::new(&prices.base),
             target: Fare::new(&prices.target),
             rendezvous,
@@ -168,13 +174,18 @@ impl Walk<'_, '_> {
             self.lanes[id as usize].sent = message;
             self.messages.slab[message as usize].references += 1;
         }
-        if waits && !self.ended[channel.destination as usize] {
-            self.messages.slab[message as usize].references += 1;
-            if sending.nonblocking {
-                self.remember(channel.source as usize, Begun::Send(message));
-            } else {
-                self.messages.slab[message as usize].sender = id;
-                self.lanes[id as usize].need += 1;
+        match (waits, sending.nonblocking) {
+            (false, true) => self.remember(channel.source as usize, Begun::Eager { waited: rendezvous.0 }),
+            (false, false) if rendezvous.0 => self.lanes[id as usize].constraints.push(Constraint::only_on_base(exit1)),
+            (false, false) => {}
+            (true, nonblocking) => {
+                self.messages.slab[message as usize].references += 1;
+                if nonblocking {
+                    self.remember(channel.source as usize, Begun::Send(message));
+                } else {
+                    self.messages.slab[message as usize].sender = id;
+                    self.lanes[id as usize].need += 1;
+                }
             }
         }
         if !rendezvous.0 {
@@ -184,13 +195,7 @@ impl Walk<'_, '_> {
             self.start_target(message, sent.1);
         }
         self.messages.sweep();
-        let queue = self.messages.queues.entry(channel).or_default();
-        let probers = std::mem::take(&mut queue.probers);
-        let (receiver, post) = (queue.receivers.pop_front(), queue.posts.pop_front());
-        if receiver.is_none() {
-            queue.sent.push_back(message);
-            queue.assigned += usize::from(post.is_some());
-        }
+        let Asked { receiver, post, probers } = self.hand_over(message, channel, bytes, sent.0, output)?;
         if let Some(post) = post {
             self.receive_is_posted(message, post);
         }
@@ -224,24 +229,11 @@ impl Walk<'_, '_> {
         self.check(message, output)
     }
 
-    /// A call receives the next message of a channel.
-    pub(super) fn receive(&mut self, id: u32, channel: Channel, output: &mut Output<'_>) -> Result<(), TransformError> {
-        let short = !self.given.survey.short.is_empty()
-            && self.given.survey.short.contains(&(channel.source, channel.destination));
-        let gone = self.ended[channel.source as usize];
-        let queue = self.messages.queues.entry(channel).or_default();
-        if let Some(message) = queue.sent.pop_front() {
-            queue.assigned = queue.assigned.saturating_sub(1);
-            self.attach(message, id);
-            return self.check(message, output);
+    /// A receive was cancelled: it waits for no message any more.
+    pub(super) fn cancelled(&mut self, channel: Channel) {
+        if let Some(queue) = self.messages.queues.get_mut(&channel) {
+            queue.posts.pop_front();
         }
-        if short || gone {
-            self.counted.unmatched_receives += 1;
-            return Ok(());
-        }
-        queue.receivers.push_back(id);
-        self.lanes[id as usize].need += 1;
-        Ok(())
     }
 
     /// The message is the one that the lane's call receives.
@@ -251,8 +243,8 @@ impl Walk<'_, '_> {
         lane.need += 1;
         let m = &mut self.messages.slab[message as usize];
         m.receiver = id;
-        m.needs_end = exit1 >= m.over.0;
-        if exit1 < m.sent.0 - CLOCKS {
+        m.needs_end = exit1 >= m.over.0 || !self.given.timed;
+        if self.given.timed && exit1 < m.sent.0 - CLOCKS {
             self.counted.early += 1;
         }
         if m.posted.1.is_nan() {
@@ -310,7 +302,7 @@ impl Walk<'_, '_> {
         let m = self.messages.slab[message as usize];
         let empty = *self.tariff.prices(0, self.given.way(m.source, m.destination));
         let lane = &mut self.lanes[id as usize];
-        if m.sent.0 <= lane.call.exit.0 as f64 {
+        if m.sent.0 <= lane.call.exit.0 as f64 || !self.given.timed {
             let (start1, start2) = m.sent;
             let (model1, model2) = (empty.base.transfer, empty.target.transfer);
             lane.constraints.push(Constraint { start1, model1, start2, model2, carry: Carry::Add });
@@ -335,7 +327,7 @@ impl Walk<'_, '_> {
         let unasked = |message: &u32| slab[*message as usize].posted.1.is_nan();
         for (channel, queue) in &mut self.messages.queues {
             if channel.source == rank {
-                lanes.extend(queue.receivers.drain(..));
+                lanes.extend(queue.receivers.drain(..).map(|receiver| receiver.0));
                 probers.append(&mut queue.probers);
             }
             if channel.destination == rank {
@@ -361,6 +353,6 @@ impl Walk<'_, '_> {
 
     /// What a lane waits for, in words.
     pub(super) fn channel_of(&self, id: u32) -> Option<Channel> {
-        self.messages.queues.iter().find(|(_, q)| q.receivers.contains(&id)).map(|(channel, _)| *channel)
+        self.messages.queues.iter().find(|(_, q)| q.receivers.iter().any(|r| r.0 == id)).map(|(channel, _)| *channel)
     }
 }

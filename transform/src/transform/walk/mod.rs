@@ -4,6 +4,7 @@
 //! Memory is bounded: a few blocks of calls per rank, and the messages under way. Where ranks wait for each other in a
 //! circle, first those waits are given up that are only assumed (a send beyond the eager limit whose receive does not
 //! come, a wait for a request that may be another); if none is left, the trace is damaged, and that is an error.
+mod begun;
 mod calls;
 mod collectives;
 mod lane;
@@ -23,13 +24,14 @@ use crate::transform::stream::{Next, Supply, Threads};
 use crate::transform::survey::Survey;
 use crate::transform::tariff::{Tariff, Way};
 use crate::transform::wire::Wire;
+use begun::{Begun, Pending};
 use collectives::CommState;
 use lane::{Kind, Lane, Last, State};
 use messages::Messages;
 use messages::transfers::SHORT;
 use order::Order;
+use phasecast_analyzer::matching::FastMap;
 use phasecast_trace::{Class, Nanos, Trace};
-use std::collections::VecDeque;
 
 /// No lane, no message.
 const NONE: u32 = u32::MAX;
@@ -68,6 +70,10 @@ pub struct Given<'a> {
     pub nodes: [&'a [u32]; 2],
     /// Contention of the base and of the target, within nodes and between them; none without.
     pub contention: Option<[[f64; 2]; 2]>,
+    /// Whether times of different ranks of the base run can be compared: not where each has its own processor time.
+    pub timed: bool,
+    /// Whether they are of one clock.
+    pub one_clock: bool,
     /// When ranks of the target can compute; none if always.
     pub calendar: Option<&'a Calendar>,
 }
@@ -99,11 +105,8 @@ pub struct Walked {
     pub missing: Vec<String>,
 }
 
-/// Something that a nonblocking call began and a later call may wait for.
-enum Begun {
-    Send(u32),
-    Collective(collectives::Part),
-}
+/// A persistent request as a trace knows it: rank, communicator, peer, tag, bytes; and the procedure that made it.
+type Request = (u32, u32, i32, i32, u64);
 
 struct Walk<'a, 'b> {
     given: &'a Given<'a>,
@@ -123,7 +126,8 @@ struct Walk<'a, 'b> {
     alone: u64,
     messages: Messages,
     comms: Vec<CommState>,
-    begun: Vec<VecDeque<Begun>>,
+    begun: Vec<Pending>,
+    made: FastMap<Request, u16>,
     wires: [Wire; 2],
     totals: Vec<Totals>,
     counted: Counted,
@@ -160,7 +164,8 @@ pub fn walk<'a>(
         alone,
         messages: Messages::default(),
         comms: collectives::states(given),
-        begun: (0..ranks).map(|_| VecDeque::new()).collect(),
+        made: FastMap::default(),
+        begun: (0..ranks).map(|_| Pending::default()).collect(),
         wires: [0, 1].map(|side| Wire::new(nodes(given.nodes[side]), contention[side])),
         totals: vec![Totals::default(); ranks],
         counted: Counted::default(),
@@ -230,7 +235,7 @@ impl Walk<'_, '_> {
             && self.given.survey.threads[rank] == 0
             && lane.call.bytes < self.alone
             && self.threads[rank].parts(lane.position).iter().all(|part| part.bytes < self.alone)
-            && (lane.call.class != Class::Complete || self.begun[rank].is_empty())
+            && (lane.call.class != Class::Complete || !self.begun[rank].is_waited_for())
     }
 
     /// A thread of a rank is met for the first time.

@@ -23,6 +23,9 @@ impl Walk<'_, '_> {
         if waiting.is_empty() && self.in_state(State::Far).next().is_none() {
             return Ok(false);
         }
+        if self.give_up_receive(output)? {
+            return Ok(true);
+        }
         if self.give_up_send(output)? || self.give_up_collective(output)? {
             self.counted.given_up += 1;
             return Ok(true);

@@ -18,11 +18,11 @@ impl Walk<'_, '_> {
     pub(super) fn start_base(&mut self, message: u32, at: f64) {
         let m = &self.messages.slab[message as usize];
         let (ends, work) = (self.ends(0, m), m.base.work);
-        let shares = self.given.contention.is_some() && work >= SHORT && self.wires[0].shares(ends);
+        let mut shares = self.given.contention.is_some() && work >= SHORT && self.wires[0].shares(ends);
         if shares {
             let slab = &mut self.messages.slab;
             self.wires[0].advance(at, |id, end| done_on_base(slab, id, end));
-            self.wires[0].start(message, ends, work);
+            shares = self.wires[0].start(message, ends, work, at);
         }
         let m = &mut self.messages.slab[message as usize];
         m.started.0 = at;
@@ -32,18 +32,20 @@ impl Walk<'_, '_> {
     pub(super) fn start_target(&mut self, message: u32, at: f64) {
         let m = &self.messages.slab[message as usize];
         let (ends, work) = (self.ends(1, m), m.target.work);
-        let shares = self.given.contention.is_some() && work >= SHORT && self.wires[1].shares(ends);
+        let mut shares = self.given.contention.is_some() && work >= SHORT && self.wires[1].shares(ends);
+        if shares {
+            let done = &mut self.messages.done;
+            self.wires[1].advance(at, |id, end| done.push((id, end)));
+            shares = self.wires[1].start(message, ends, work, at);
+            self.set_timer();
+        }
         let m = &mut self.messages.slab[message as usize];
         m.started.1 = at;
-        if !shares {
+        if shares {
+            m.references += 1;
+        } else {
             m.arrives = at + m.target.transfer;
-            return;
         }
-        m.references += 1;
-        let done = &mut self.messages.done;
-        self.wires[1].advance(at, |id, end| done.push((id, end)));
-        self.wires[1].start(message, ends, work);
-        self.set_timer();
     }
 
     fn set_timer(&mut self) {
@@ -123,7 +125,7 @@ impl Walk<'_, '_> {
     }
 
     /// What the transfer took on base and target.
-    fn transfers(&self, message: u32) -> (f64, f64) {
+    fn transfers(&mut self, message: u32) -> (f64, f64) {
         let m = &self.messages.slab[message as usize];
         let done = if m.sharing { self.wires[0].end_of(message).unwrap_or(m.done) } else { m.done };
         let base = done - m.started.0 + (m.base.transfer - m.base.work);
@@ -135,8 +137,8 @@ impl Walk<'_, '_> {
         let m = &self.messages.slab[message as usize];
         let lane = &mut self.lanes[id as usize];
         let exit1 = lane.call.exit.0 as f64;
-        // A send that had ended before its receive was posted did not wait for it, whatever the tables say.
-        if m.posted.0.max(m.sent.0) > exit1 && m.rendezvous.0 {
+        // A send that had ended before its receive was posted did not wait for it, whatever the tables say: if the clocks tell.
+        if self.given.timed && m.posted.0.max(m.sent.0) > exit1 && m.rendezvous.0 {
             return;
         }
         let longer = (transfers.0 - m.base.transfer, transfers.1 - m.target.transfer);
