@@ -45,6 +45,22 @@ fn the_program_of_figure_1() {
     }
 }
 
+/// With a delay of the right sender it fails: that is no reason to say nothing.
+#[test]
+fn a_program_that_delays_keep_from_ending_is_unstable() {
+    let place = Place::alone();
+    for mpi in BOTH {
+        let program = place.program(mpi, "race.c");
+        let mut command = place.phasecast(&["stability", "-n", "3", "--json", "--runs", "4", "--factors", "2"]);
+        let told = json(&run(command.args(["--delay", "700ms", "--"]).arg(program)).succeeded());
+        assert_eq!(told["verdict"], "unstable", "{told:#}");
+        let runs = told["runs"].as_array().cloned().unwrap_or_default();
+        let broken = |run: &Value| run["broken"].as_str().is_some_and(|how| how.contains("rank 1 it failed"));
+        assert!(runs.iter().any(broken), "{told:#}");
+        place.assert_clean(&[]);
+    }
+}
+
 #[test]
 fn one_place_among_many_is_named() {
     let place = Place::alone();
