@@ -153,6 +153,18 @@ pub struct Analysis {
     pub pieces: Vec<Vec<Piece>>,
 }
 
+/// The rank that takes longest, by each rank's events and time in ns: of those that have a hundredth of the most events, as
+/// one that takes no part in what repeats says nothing of it.
+pub fn longest(ranks: impl Iterator<Item = (u64, u64)> + Clone) -> usize {
+    let most = ranks.clone().map(|rank| rank.0).max().unwrap_or(0);
+    let all = ranks.enumerate().filter(|(_, (events, _))| events.saturating_mul(100) >= most);
+    all.fold(
+        (0, None),
+        |best, (rank, (_, ns))| if best.1.is_none_or(|most| ns > most) { (rank, Some(ns)) } else { best },
+    )
+    .0
+}
+
 impl Analysis {
     /// The share of the run in relevant phases that come again.
     pub fn repeating_share(&self) -> f64 {
@@ -173,5 +185,18 @@ impl Analysis {
         let segments = self.segments()?;
         let end = |pieces: &Vec<Piece>| pieces.get(after).map(|piece| piece.end);
         (after < segments.saturating_sub(1)).then(|| self.pieces.iter().map(end).collect())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_takes_no_part_is_not_the_slowest() {
+        let of = |ranks: &[(u64, u64)]| longest(ranks.iter().copied());
+        assert_eq!(of(&[(1000, 50), (1000, 70), (3, 90)]), 1);
+        assert_eq!(of(&[(1000, 50), (1000, 50), (10, 90)]), 2, "a worker of many");
+        assert_eq!((of(&[(0, 0), (0, 5)]), of(&[])), (1, 0));
     }
 }

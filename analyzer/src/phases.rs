@@ -105,7 +105,12 @@ fn judge(phases: &[Phase], coverage: f64, planned: f64, sampling: Sampling) -> V
         )
     } else if coverage < 0.5 {
         let covered = percent(coverage);
-        (false, format!("the phases that repeat cover only {covered} of the run, so no signature pays here: {advice}"))
+        (
+            false,
+            format!(
+                "what repeats, and what can be measured once, covers only {covered} of the run, so no signature pays here: {advice}"
+            ),
+        )
     } else if planned > PAYS {
         let planned = percent(planned);
         (false, format!("{planned} of the run would have to be measured, so no signature pays here: {advice}"))

@@ -5,7 +5,7 @@ use crate::error::AnalyzeError;
 use crate::levels;
 use crate::marker::{self, Priced};
 use crate::matching::FastMap;
-use crate::model::{Analysis, Marker, Method, Order, Piece};
+use crate::model::{Analysis, Marker, Method, Order, Piece, longest};
 use crate::parallel::Stage;
 use crate::phases::{self, Class, Sampling};
 use crate::pilot::Pilot;
@@ -42,9 +42,10 @@ pub struct Input<'a> {
 impl Input<'_> {
     /// The rank whose run is the longest, and its length in seconds.
     pub fn slowest(&self) -> (usize, f64) {
-        let lengths = self.surveys[0].spans.iter().map(|span| span.1 - span.0);
-        let (rank, ns) = lengths.enumerate().fold((0, 0), |best, (r, ns)| if ns > best.1 { (r, ns) } else { best });
-        (rank, ns as f64 * 1e-9)
+        let survey = &self.surveys[0];
+        let lengths = survey.spans.iter().zip(&survey.events).map(|(span, events)| (*events, span.1 - span.0));
+        let rank = longest(lengths);
+        (rank, survey.spans.get(rank).map_or(0.0, |span| (span.1 - span.0) as f64 * 1e-9))
     }
 }
 

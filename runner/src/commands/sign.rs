@@ -264,7 +264,7 @@ fn does_not_pay(args: &SignArgs, signature: &Signature, why: &str) -> anyhow::Er
     let run = seconds(signature.manifest.base_run_s());
     let planned = percent(analysis.planned_s / analysis.run_time_s.max(1e-9));
     Refusal::Unfit(format!(
-        "no signature pays here: {why}. Measuring it to 1 % would take {planned} of the {run} that it runs. `phasecast sign --live` makes a signature without images.",
+        "no signature pays here: {why}. Measuring its phases as an analysis plans would take {planned} of the {run} that it runs. `phasecast sign --live` makes a signature without images.",
     ))
     .into()
 }

@@ -84,8 +84,12 @@ pub fn objection(analysis: &Analysis, profile: &Profile, windows: &[Window]) -> 
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let repeating = repeating(analysis).into_iter().fold(0.0, |sum, phase| sum + analysis.phases[phase].share);
     let one_offs = windows.iter().filter(|w| w.one_off).map(|w| profile.time(w.pieces())).sum::<f64>() / profile.total;
-    if windows.iter().all(|w| w.one_off) || repeating < REPEATS || repeating + one_offs < SHOWN {
+    if repeating < REPEATS || windows.iter().all(|w| w.one_off) {
         return Some(format!("what repeats in this program is {} of its run", percent(repeating)));
+    }
+    if repeating + one_offs < SHOWN {
+        let both = percent(repeating + one_offs);
+        return Some(format!("what repeats, and what else can be restarted, is {both} of its run"));
     }
     let round = round(profile, windows);
     (round > ROUND).then(|| format!("{} of the run would have to be run to measure what repeats once", percent(round)))

@@ -1,6 +1,6 @@
 //! What is measured from an image ([`Window`]), in the base runs as a plan and a replay see them ([`Profile`]): pieces
 //! of the slowest rank, with their phases and times.
-use phasecast_analyzer::{Analysis, Piece};
+use phasecast_analyzer::{Analysis, Piece, longest};
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -55,8 +55,8 @@ impl Profile {
     /// The profile of an analysis; none if its pieces are no cuts of all ranks, or there is but one.
     pub fn of(analysis: &Analysis) -> Option<Profile> {
         analysis.segments().filter(|&count| count > 1)?;
-        let length = |pieces: &&Vec<Piece>| pieces.iter().map(|p| u128::from(p.time.0)).sum::<u128>();
-        let slowest = analysis.pieces.iter().max_by_key(length)?;
+        let of = |pieces: &Vec<Piece>| (pieces.last().map_or(0, |p| p.end), pieces.iter().map(|p| p.time.0).sum());
+        let slowest = analysis.pieces.get(longest(analysis.pieces.iter().map(of)))?;
         let first: Vec<f64> = slowest.iter().map(|p| p.time.seconds()).collect();
         let again: Option<Vec<f64>> = slowest.iter().map(|p| p.again.map(Nanos::seconds)).collect();
         let runs: Vec<Vec<f64>> = std::iter::once(first).chain(again).collect();
