@@ -10,6 +10,7 @@
 //! both base runs are added up apart. What was never seen takes its base time, scaled by the ratio of what was.
 use crate::model::{Analysis, Piece};
 use crate::noise::{Seen, quantile};
+use crate::replayed::replayed;
 use phasecast_trace::Nanos;
 
 /// Share of the time that was scaled, not measured, which counts as its uncertainty.
@@ -381,36 +382,4 @@ fn variance_of_mean(seen: &[&Sample], mean: f64) -> (f64, f64) {
     };
     let squares: f64 = (0..blocks).map(|b| (of_block(b) - mean).powi(2)).sum();
     (squares / (blocks - 1) as f64 / blocks as f64, (blocks - 1) as f64)
-}
-
-/// The error of the sample replayed on the base runs: each is predicted from its own times of the measured pieces and
-/// the other's profile; the larger error, as a share. A single run says of itself how far its measured pieces are off.
-pub(crate) fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
-    let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
-    for (phase, sample) in list {
-        if let Some(own) = by_phase.get_mut(*phase) {
-            own.push(*sample);
-        }
-    }
-    let again = |s: &Sample| s.again.unwrap_or(s.base);
-    let error = |time: &dyn Fn(&Sample) -> f64, profile: &dyn Fn(&Sample) -> f64| {
-        let (mut truth, mut total) = (0.0, 0.0);
-        for own in by_phase.iter().flat_map(|list| strata(list)) {
-            let (seen, unseen): (Vec<&Sample>, Vec<&Sample>) = own.iter().partition(|s| s.target.is_some());
-            let sum = |list: &[&Sample], of: &dyn Fn(&Sample) -> f64| list.iter().map(|s| of(s)).sum::<f64>();
-            let (measured, rest) = (sum(&seen, time), sum(&unseen, time));
-            truth += measured + rest;
-            total += measured;
-            if seen.is_empty() || unseen.is_empty() {
-                // What was never measured has its own share of the interval.
-                total += rest;
-                continue;
-            }
-            let (n, m) = (seen.len() as f64, unseen.len() as f64);
-            let (here, there) = (sum(&seen, profile) / n, sum(&unseen, profile) / m);
-            total += m * drifted(measured / n, reliability(&own), here, there);
-        }
-        if truth > 0.0 { (total - truth).abs() / truth } else { 0.0 }
-    };
-    error(&|s: &Sample| s.base, &again).max(error(&again, &|s: &Sample| s.base))
 }

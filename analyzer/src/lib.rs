@@ -29,6 +29,7 @@ pub mod pbb;
 pub mod phases;
 pub mod pilot;
 pub mod plan;
+mod replayed;
 pub mod restarts;
 pub mod segments;
 pub mod source;

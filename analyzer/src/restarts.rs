@@ -9,10 +9,11 @@
 //! What no restart can show is a rank's start and end ([`Edge`]): MPI_Init and MPI_Finalize are timed in the launch of the
 //! restarts itself, the rest of them goes at the pace of what was measured.
 use crate::estimate::{
-    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, profile, rank_estimate, ratio, replayed, samples, slowest,
+    Estimate, FEW, PhaseEstimate, RankEstimate, Sample, profile, rank_estimate, ratio, samples, slowest,
 };
 use crate::model::Analysis;
 use crate::noise::quantile;
+use crate::replayed::replayed;
 use crate::transient::{Step, transient};
 use phasecast_trace::Nanos;
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@
 //! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
 //! [`threads::restore_main`], [`threads::recreate`], [`gate::resume`].
 pub mod apart;
+mod asking;
 mod descriptors;
 pub mod elf;
 mod error;

@@ -1,10 +1,10 @@
 //! Stopping the upper half's threads at a cut, letting them go on, ending them. A stopped thread stands in the handler of a
 //! signal; the frame that the kernel put on its stack holds all its registers.
-use crate::gate::{self, Frame};
+
 use crate::processors::{self, Places};
 use crate::space::{self, in_range};
 use crate::sys::{self, failed, syscall};
-use crate::{Error, signals, stub, xstate};
+use crate::{Error, asking, gate, signals, stub, xstate};
 use libc::{REG_RAX, REG_RIP, REG_RSP, c_int};
 use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
@@ -15,13 +15,9 @@ use std::time::{Duration, Instant};
 /// As many threads can be stopped.
 const MOST: usize = 4096;
 /// Marks the host's signals; the slot is added.
-const MARK: usize = 0x7068_6173_0000_0000;
+pub(crate) const MARK: usize = 0x7068_6173_0000_0000;
 /// The slot of a signal that the host sends itself to see a frame.
 const PROBE: usize = 0xffff_ffff;
-/// The slot of a signal that asks from outside where the main thread stands.
-const ASK: usize = 0xffff_fffe;
-/// How far above the stack pointer a call's frame is looked for, in words: what a library's functions take.
-const DEEP: usize = 1 << 17;
 /// How long threads may take to come out of MPI or the host.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -112,15 +108,9 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
         unsafe { xstate::learn(state) };
         return 1;
     }
-    if mark & 0xffff_ffff == ASK {
-        let hook = ASKED_FOR.load(Acquire);
-        if hook != 0 {
-            // SAFETY: set by `on_ask`; the kernel's record of the interrupted thread's registers.
-            unsafe {
-                let answer: Answer = std::mem::transmute(hook);
-                answer(standing((*context).uc_mcontext.gregs[REG_RSP as usize] as usize));
-            }
-        }
+    if mark & 0xffff_ffff == asking::ASK {
+        // SAFETY: the kernel's record of the interrupted thread's registers.
+        unsafe { asking::answer((*context).uc_mcontext.gregs[REG_RSP as usize] as usize) };
         return 1;
     }
     let Some(slot) = SLOTS.get(mark & 0xffff_ffff) else { return 1 };
@@ -151,52 +141,6 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
         unsafe { syscall!(libc::SYS_exit, 0) };
     }
     1
-}
-
-/// Where the main thread of a host stands.
-pub enum Standing<'a> {
-    /// In the upper half's call of this frame.
-    Call(&'a Frame),
-    /// In the upper half.
-    Program,
-    /// In the host, between one upper half and the next.
-    Host,
-}
-
-/// What a host does when it is asked where it stands.
-pub type Answer = fn(Standing<'_>);
-
-static ASKED_FOR: AtomicUsize = AtomicUsize::new(0);
-
-/// Sets what is done when somebody asks with [`ask`]. It runs in the handler of a signal: without memory from the heap.
-pub fn on_ask(answer: Answer) {
-    ASKED_FOR.store(answer as *const () as usize, Release);
-}
-
-/// Asks the host with this process id where it stands; whether it is there to be asked.
-pub fn ask(pid: u32) -> bool {
-    let value = libc::sigval { sival_ptr: (MARK | ASK) as *mut libc::c_void };
-    // SAFETY: sends a signal that only hosts answer, to a process that the caller says is one.
-    unsafe { libc::sigqueue(pid as libc::pid_t, signals::STOP, value) == 0 }
-}
-
-/// Where the calling thread stands, which is the main one. `stack` is its stack pointer.
-///
-/// # Safety
-/// The thread stays there.
-unsafe fn standing(stack: usize) -> Standing<'static> {
-    let upper = gate::main_upper();
-    match (gate::thread_pointer() == upper, in_range(stack)) {
-        (true, _) => Standing::Program,
-        (false, false) => Standing::Host,
-        (false, true) => {
-            // SAFETY: with the lower thread pointer on the upper half's stack it is in a call, whose frame lies above.
-            let mut frames =
-                (0..DEEP).map(|word| unsafe { &*((stack.next_multiple_of(8) + 8 * word) as *const Frame) });
-            let is_frame = |frame: &&Frame| frame.mark == gate::MARK && frame.fs == upper && in_range(frame.ret);
-            frames.find(is_frame).map_or(Standing::Program, Standing::Call)
-        }
-    }
 }
 
 /// A call that the stop ended early is made again, so that the program does not see it: the kernel does so itself for most,

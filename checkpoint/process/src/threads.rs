@@ -1,6 +1,7 @@
 //! Threads of the upper half: the lower thread pointer each borrows when it calls MPI, stopping them at a cut, making
 //! them again at a restart.
-pub use crate::parking::{Answer, MainState, Standing, ThreadState, ask, end, go, main_state, on_ask, stop};
+pub use crate::asking::{Answer, Standing, ask, on_ask};
+pub use crate::parking::{MainState, ThreadState, end, go, main_state, stop};
 pub(crate) use crate::parking::{probe, stop_entry};
 pub use crate::processors::Places;
 pub use crate::rebirth::{recreate, restore_main};

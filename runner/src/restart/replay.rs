@@ -7,8 +7,7 @@ use crate::restart::{plan, waiting};
 use crate::signature::Signature;
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::{Analysis, Order, Piece, Restart};
-use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport, stand_file};
-use phasecast_checkpoint::{ASKING, Stand, ask};
+use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport};
 use phasecast_trace::Nanos;
 use phasecast_trace::model::boot_id;
 use serde::de::DeserializeOwned;
@@ -25,8 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const SLOWER: f64 = 20.0;
 /// So long a launcher may take to end all ranks after one has complained and ended.
 const COMPLAINT: Duration = Duration::from_secs(5);
-/// How long ranks may take to answer where they stand.
-const ANSWER: Duration = Duration::from_millis(500);
 /// How often progress is looked at.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -169,7 +166,7 @@ impl<'a> Replayer<'a> {
                 bail!("the restart failed: {said}");
             }
             if since.elapsed() > limit {
-                let stands = waiting::words(&hosts.stands(out, self.analysis.ranks));
+                let stands = waiting::words(&waiting::stands(&hosts.pids(), out, self.analysis.ranks));
                 hosts.stop();
                 self.hung.set(true);
                 let said = hosts.launch.said();
@@ -300,17 +297,6 @@ impl Hosts {
         (since.elapsed() > COMPLAINT).then_some(said)
     }
 
-    /// Where ranks stand, as far as they are on this machine and answer; `out` is the folder of their reports.
-    fn stands(&self, out: &Path, ranks: u32) -> Vec<Option<Stand>> {
-        for pid in self.pids().into_iter().filter(|&pid| answers(pid)) {
-            // One that has ended meanwhile does not answer.
-            let _ = ask(pid);
-        }
-        std::thread::sleep(ANSWER);
-        let stand = |rank| serde_json::from_slice(&fs::read(out.join(stand_file(rank))).ok()?).ok();
-        (0..ranks).map(stand).collect()
-    }
-
     /// Ends all of them.
     pub fn stop(&mut self) {
         self.launch.stop(&self.pids());
@@ -329,13 +315,6 @@ impl Hosts {
         };
         pids.filter(carries).collect()
     }
-}
-
-/// Whether a host is far enough to handle the signal that asks it: before, the signal would end it.
-fn answers(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
-    caught.is_some_and(|caught| caught >> (ASKING - 1) & 1 == 1)
 }
 
 impl Drop for Hosts {

@@ -1,8 +1,33 @@
 //! Which rank waits for whom, where nothing goes on, in words.
-use phasecast_checkpoint::Stand;
+use phasecast_checkpoint::job::stand_file;
+use phasecast_checkpoint::{ASKING, Stand, ask};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
+/// How long ranks may take to answer where they stand.
+const ANSWER: Duration = Duration::from_millis(500);
 /// As many ranks are told of, and of ranks that one waits for.
 const MOST: usize = 8;
+
+/// Where ranks stand, as far as their hosts are on this machine, with these process ids, and answer; `out` is the folder of
+/// their reports.
+pub fn stands(hosts: &[u32], out: &Path, ranks: u32) -> Vec<Option<Stand>> {
+    for pid in hosts.iter().filter(|&&pid| answers(pid)) {
+        // One that has ended meanwhile does not answer.
+        let _ = ask(*pid);
+    }
+    std::thread::sleep(ANSWER);
+    let stand = |rank| serde_json::from_slice(&fs::read(out.join(stand_file(rank))).ok()?).ok();
+    (0..ranks).map(stand).collect()
+}
+
+/// Whether a host is far enough to handle the signal that asks it: before, the signal would end it.
+fn answers(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    caught.is_some_and(|caught| caught >> (ASKING - 1) & 1 == 1)
+}
 
 /// What ranks have answered, each at the place of its number; nothing if none has.
 pub fn words(stands: &[Option<Stand>]) -> String {
