@@ -20,6 +20,8 @@ use std::time::Instant;
 const CONFIDENCE: f64 = 0.95;
 /// The budget where none is given: seconds, and a share of the base run.
 const BUDGET: (f64, f64) = (2.0, 0.02);
+/// What is left of the budget, in seconds: launches and restarts take now more, now less.
+const RESERVE_S: f64 = 0.1;
 /// Rectangles of the report's timeline.
 const TIMELINE: usize = 4000;
 
@@ -57,7 +59,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     let mut precise = false;
     let mut brief: Vec<Restart> = Vec::new();
     let answer = loop {
-        let left = budget - begun.elapsed().as_secs_f64();
+        let left = budget - RESERVE_S - begun.elapsed().as_secs_f64();
         let windows = costs.schedule(&seen, left, !precise);
         if windows.is_empty() {
             break estimate(analysis, images, &seen);
