@@ -179,13 +179,19 @@ pub(crate) fn samples(pieces: &[Piece], target: impl Fn(usize) -> Option<f64>) -
     samples
 }
 
-pub(crate) fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankEstimate {
+/// A rank's samples by their phase, in their order.
+pub(crate) fn by_phase(phases: usize, samples: &[(usize, Sample)]) -> Vec<Vec<Sample>> {
     let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
     for (phase, sample) in samples {
         if let Some(list) = by_phase.get_mut(*phase) {
             list.push(*sample);
         }
     }
+    by_phase
+}
+
+pub(crate) fn rank_estimate(phases: usize, samples: &[(usize, Sample)], pace: f64) -> RankEstimate {
+    let by_phase = by_phase(phases, samples);
     let progress = progress_ratio(&by_phase);
     let pace = progress.unwrap_or(pace);
     let mut out = RankEstimate { known: progress.is_some(), ..RankEstimate::default() };

@@ -1,15 +1,10 @@
 //! What a sample is worth: replayed on the base runs, whose time is known (docs/src/algorithms/estimate.md).
-use crate::estimate::{Sample, drifted, reliability, strata};
+use crate::estimate::{Sample, by_phase, drifted, reliability, strata};
 
 /// The error of the sample replayed on the base runs: each is predicted from its own times of the measured pieces and
 /// the other's profile; the larger error, as a share. A single run says of itself how far its measured pieces are off.
 pub(crate) fn replayed(list: &[(usize, Sample)], phases: usize) -> f64 {
-    let mut by_phase: Vec<Vec<Sample>> = vec![Vec::new(); phases];
-    for (phase, sample) in list {
-        if let Some(own) = by_phase.get_mut(*phase) {
-            own.push(*sample);
-        }
-    }
+    let by_phase = by_phase(phases, list);
     let again = |s: &Sample| s.again.unwrap_or(s.base);
     let error = |time: &dyn Fn(&Sample) -> f64, profile: &dyn Fn(&Sample) -> f64| {
         let (mut truth, mut total) = (0.0, 0.0);

@@ -1,6 +1,5 @@
 //! Stopping the upper half's threads at a cut, letting them go on, ending them. A stopped thread stands in the handler of a
 //! signal; the frame that the kernel put on its stack holds all its registers.
-
 use crate::processors::{self, Places};
 use crate::space::{self, in_range};
 use crate::sys::{self, failed, syscall};
