@@ -1,10 +1,10 @@
 //! Laws of programs made from logical traces: they end, whatever the trace, and stand for the time that they were made of.
+mod support;
 use phasecast_skeleton::logical::{
     ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step,
 };
 use phasecast_skeleton::nest::Node;
 use phasecast_skeleton::program::Skeleton;
-use phasecast_skeleton::program::calibrate::{Mix, Rates};
 use phasecast_skeleton::program::figure3::Marks;
 use phasecast_skeleton::program::made;
 use phasecast_skeleton::program::manifest::{Manifest, Run, Turn};
@@ -12,14 +12,7 @@ use phasecast_skeleton::program::replay::Replay;
 use phasecast_skeleton::program::scale::weights;
 use proptest::prelude::*;
 use std::path::Path;
-
-const RATES: Rates = Rates {
-    mix: Mix { memory: 0.5, working_set: 1 << 16 },
-    rounds_per_us: 100.0,
-    lines_per_us: 100.0,
-    block_us: 0.0,
-    far: None,
-};
+use support::RATES;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]

@@ -1,11 +1,11 @@
 //! The source of a skeleton: buffers of what each rank moves, sizes that can be reduced, nothing that is not used.
+mod support;
 use phasecast_skeleton::TooLong;
 use phasecast_skeleton::logical::{
     ClassTrace, Computation, Direction, End, Group, LogicalTrace, Mode, Operation, Step,
 };
 use phasecast_skeleton::nest::Node;
 use phasecast_skeleton::program::Skeleton;
-use phasecast_skeleton::program::calibrate::{Mix, Rates};
 use phasecast_skeleton::program::error::ProgramError;
 use phasecast_skeleton::program::made;
 use phasecast_skeleton::program::plan::Plan;
@@ -13,14 +13,7 @@ use phasecast_skeleton::program::plan::Side;
 use phasecast_skeleton::program::repair::unmatched;
 use phasecast_skeleton::program::replay::{Outcome, Replay};
 use proptest::prelude::*;
-
-const RATES: Rates = Rates {
-    mix: Mix { memory: 0.5, working_set: 1 << 16 },
-    rounds_per_us: 100.0,
-    lines_per_us: 100.0,
-    block_us: 0.0,
-    far: None,
-};
+use support::RATES;
 
 fn step(call: Operation) -> Node<Step> {
     let compute = Computation { count: 1, mean_ns: 1000.0, ..Computation::default() };

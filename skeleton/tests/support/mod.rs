@@ -3,6 +3,7 @@
 use phasecast_skeleton::compress::Method;
 use phasecast_skeleton::logical::{LogicalTrace, Operation};
 use phasecast_skeleton::nest::Node;
+use phasecast_skeleton::program::calibrate::{Mix, Rates};
 use phasecast_skeleton::steps::{Settings, logical_trace};
 use phasecast_skeleton::{SkeletonError, topology};
 use phasecast_trace::model::{CommDef, Ending, PEER_ANY, PEER_NONE, TAG_ANY, TAG_NONE, Trailer};
@@ -10,6 +11,15 @@ use phasecast_trace::writer::{TraceWriter, made_header};
 use phasecast_trace::{Call, Class, CommId, Counters, Counts, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Rates of no machine.
+pub const RATES: Rates = Rates {
+    mix: Mix { memory: 0.5, working_set: 1 << 16 },
+    rounds_per_us: 100.0,
+    lines_per_us: 100.0,
+    block_us: 0.0,
+    far: None,
+};
 
 pub const NAMES: [&str; 32] = [
     "MPI_Init",
