@@ -2,15 +2,33 @@
  * heat [EDGE] [STEPS], any number of ranks. Each rank has a block of rows. A step computes the rows at the block's edges
  * (IterEdge), sends them to the neighbours (Isend), computes the rows between (Iterate), receives the neighbours' (Recv),
  * and looks whether the plate is steady (Converged): rank 0 gathers what each rank found and tells all (Send, Recv).
- * The upper boundary is at 100, the others at 0, so every value must stay between those. */
+ * The upper boundary is at 100, the others at 0, so every value must stay between those.
+ * Plates lie in huge pages where the machine has them: with small ones a run takes up to a third longer when its pages
+ * happen to share places in the cache, and no prediction can know that. */
+#define _DEFAULT_SOURCE
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #define STEADY 1e-9
 static int edge, rows, up, down;
 #define AT(plate, i, j) ((plate)[(size_t)(i) * (size_t)(edge + 2) + (size_t)(j)])
+
+/* A plate of zeros. */
+static double *plate(size_t points)
+{
+    const size_t huge = (size_t)1 << 21, bytes = (points * sizeof(double) + huge - 1) / huge * huge;
+    void *memory;
+    if (posix_memalign(&memory, huge, bytes))
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return memset(memory, 0, bytes);
+}
 
 static void row(const double *restrict now, double *restrict next, int i)
 {
@@ -74,7 +92,7 @@ int main(int argc, char **argv)
     up = rank > 0 ? rank - 1 : MPI_PROC_NULL;
     down = rank < size - 1 ? rank + 1 : MPI_PROC_NULL;
     size_t points = (size_t)(rows + 2) * (size_t)(edge + 2);
-    double *now = calloc(points, sizeof *now), *next = calloc(points, sizeof *next);
+    double *now = plate(points), *next = plate(points);
     if (!now || !next)
         MPI_Abort(MPI_COMM_WORLD, 1);
     if (rank == 0)
