@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         percent(analysis.planned_s),
         if analysis.verdict.pays { "pays".into() } else { analysis.verdict.reason.clone() },
     );
-    if let (Some(marker), false) = (&analysis.marker, brief) {
+    for marker in analysis.markers.iter().filter(|_| !brief) {
         println!(
             "  marker {} every {} skew {:.2e} s in flight {:.2}",
             marker.words, marker.every, marker.skew_s, marker.in_flight

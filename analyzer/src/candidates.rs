@@ -6,6 +6,7 @@
 use crate::matching::FastMap;
 use crate::pilot::Pilot;
 use crate::symbol::mix;
+use std::ops::Range;
 
 /// Lengths of patterns that are tried.
 pub const LENGTHS: [usize; 7] = [1, 2, 3, 4, 6, 8, 12];
@@ -40,36 +41,38 @@ pub struct Candidate {
     pub first: u32,
 }
 
-/// Calls `each(position, hash)` for every pattern of `length` symbols after which a cut may lie.
-pub fn patterns(pilot: &Pilot, length: usize, mut each: impl FnMut(usize, u64)) {
+/// Calls `each(position, hash)` for every pattern of `length` symbols of a stretch after which a cut may lie.
+pub fn patterns(pilot: &Pilot, stretch: &Range<usize>, length: usize, mut each: impl FnMut(usize, u64)) {
     const BASE: u64 = 0xD6E8_FEB8_6659_FD93;
     let leading = (0..length).fold(1u64, |power, _| power.wrapping_mul(BASE));
     let mut rolling = 0u64;
-    for at in 0..pilot.length() {
+    for at in stretch.clone() {
         rolling = rolling.wrapping_mul(BASE).wrapping_add(pilot.symbol(at));
-        if at >= length {
+        if at >= stretch.start + length {
             rolling = rolling.wrapping_sub(pilot.symbol(at - length).wrapping_mul(leading));
         }
-        if at + 1 >= length && pilot.open(at) {
+        if at + 1 >= stretch.start + length && pilot.open(at) {
             each(at, mix(rolling));
         }
     }
 }
 
 /// The patterns of one length that occur often enough.
-fn count(pilot: &Pilot, length: usize, span_s: f64, most: u64) -> Vec<Candidate> {
+fn count(pilot: &Pilot, stretches: &[Range<usize>], length: usize, span_s: f64, most: u64) -> Vec<Candidate> {
     let mut counts: FastMap<u64, (u32, u32)> = FastMap::default();
     let mut mask = 0u64;
-    patterns(pilot, length, |at, hash| {
-        if hash & mask != 0 {
-            return;
-        }
-        counts.entry(hash).or_insert((0, at as u32)).0 += 1;
-        if counts.len() > DISTINCT {
-            mask = mask << 1 | 1;
-            counts.retain(|&hash, _| hash & mask == 0);
-        }
-    });
+    for stretch in stretches {
+        patterns(pilot, stretch, length, |at, hash| {
+            if hash & mask != 0 {
+                return;
+            }
+            counts.entry(hash).or_insert((0, at as u32)).0 += 1;
+            if counts.len() > DISTINCT {
+                mask = mask << 1 | 1;
+                counts.retain(|&hash, _| hash & mask == 0);
+            }
+        });
+    }
     let frequent = counts.into_iter().filter(|(_, (count, _))| u64::from(*count) >= FEWEST);
     frequent
         .map(|(hash, (count, first))| {
@@ -81,17 +84,19 @@ fn count(pilot: &Pilot, length: usize, span_s: f64, most: u64) -> Vec<Candidate>
         .collect()
 }
 
-/// The candidates to be looked at: of those that come about equally often, the ones that end in a collective (quiet
-/// places) and others spread over their first occurrences. `most` bounds the occurrences of a marker.
+/// The candidates to be looked at in `stretches`, which take `span_s`: of those that come about equally often, the ones
+/// that end in a collective (quiet places) and others spread over their first occurrences. `most` bounds the occurrences
+/// of a marker.
 pub fn candidates(
     pilot: &Pilot,
+    stretches: &[Range<usize>],
     span_s: f64,
     most: u64,
     threads: usize,
     stage: &crate::parallel::Stage<'_>,
 ) -> Result<Vec<Candidate>, crate::AnalyzeError> {
     let found = crate::parallel::map(LENGTHS.len(), threads, stage, |task, _| {
-        Ok::<_, crate::AnalyzeError>(count(pilot, LENGTHS[task], span_s, most.min(MOST)))
+        Ok::<_, crate::AnalyzeError>(count(pilot, stretches, LENGTHS[task], span_s, most.min(MOST)))
     })?;
     let mut all: Vec<Candidate> = found.into_iter().flatten().collect();
     let alike = |c: &Candidate| ((c.count / c.every) as f64).log2().mul_add(8.0, 0.5) as u64;

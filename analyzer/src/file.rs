@@ -18,7 +18,7 @@ use std::path::Path;
 /// The kind of the container.
 pub const KIND: &str = "phases";
 /// Version of the format.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 const PIECES: &str = "pieces";
 
 impl Analysis {

@@ -3,7 +3,7 @@
 //! * [`source`], [`counted`], [`survey`], [`stream`], [`symbol`], [`volume`]: the stream of completed communications of
 //!   each rank
 //! * [`matching`], [`closure`]: who waits for whom, and the cuts of all ranks that follow from one rank's
-//! * [`pilot`], [`candidates`], [`marker`], [`segments`], [`levels`]: `--method marker`
+//! * [`pilot`], [`candidates`], [`marker`], [`cover`], [`segments`], [`levels`]: `--method marker`
 //! * [`clock`], [`pbb`]: logical time, and `--method pbb`
 //! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
 //! * [`loops`], [`nest`]: loop nests of symbols, for the structure of phases and for performance skeletons (seed 002)
@@ -13,6 +13,7 @@ pub mod candidates;
 pub mod clock;
 pub mod closure;
 pub mod counted;
+pub mod cover;
 pub mod cuts_at;
 pub mod error;
 pub mod estimate;
@@ -236,7 +237,7 @@ fn file_name(path: &str) -> &str {
 pub(crate) fn report(
     input: &Input<'_>,
     method: Method,
-    marker: Option<Marker>,
+    markers: Vec<Marker>,
     summary: phases::Summary,
     pieces: Vec<Vec<Piece>>,
     unmatched: (u64, u64),
@@ -253,7 +254,7 @@ pub(crate) fn report(
         events: input.surveys[0].events.clone(),
         run_time_s: longest(&input.surveys[0]),
         base_runs_s: input.surveys.iter().map(longest).collect(),
-        marker,
+        markers,
         volume_classes: Vec::new(),
         order: Order::Kept,
         phases: summary.phases,

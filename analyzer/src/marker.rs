@@ -2,13 +2,13 @@
 //!
 //! Each occurrence of a marker ends a segment; segments with the same symbols are a class. The cost of a candidate is
 //! the time to be run on a target for an error of 1 %, or of the first of [`AIMS`] with which measuring pays.
-use crate::Settings;
 use crate::candidates::{Candidate, patterns, sparser};
 use crate::error::AnalyzeError;
 use crate::matching::FastMap;
 use crate::parallel::{self, Stage};
 use crate::pilot::Pilot;
 use crate::symbol::Point;
+use std::ops::Range;
 
 /// Segments of a class that make it a repeating one.
 pub const REPEATS: u64 = 4;
@@ -23,7 +23,7 @@ pub const AIMS: [f64; 3] = [0.01, 0.03, 0.1];
 const WORTH: f64 = 0.7;
 /// Measuring pays where it is at most this share of the run.
 pub const PAYS: f64 = 0.5;
-/// Time in classes too small to be measured that is tolerated, as a share of the run.
+/// Time in classes too small to be measured that is tolerated, as a share of what is cut.
 const TOLERATED: f64 = 0.05;
 /// Candidates within this share of the run of the least cost are compared by their skew.
 pub const NEAR: f64 = 0.03;
@@ -101,34 +101,80 @@ pub fn needed(times: &Times, all: f64, aim: f64) -> u64 {
     (finite.ceil() as u64).clamp(3, times.count.max(3)).min(times.count)
 }
 
-/// What a set of classes costs to measure, in seconds, and how many occurrences are measured; `rest` is the time of segments that are in none of them.
-pub fn cost<'t>(
-    classes: impl Iterator<Item = &'t Times> + Clone,
-    rest: f64,
-    span_s: f64,
-    relevance: f64,
-    aim: f64,
-) -> (f64, u64) {
-    let repeating = |t: &&Times| t.count >= REPEATS;
-    let relevant = |t: &&Times| repeating(t) && t.sum >= relevance * span_s;
-    let once: f64 = classes.clone().filter(|t| !repeating(t)).map(|t| t.sum).sum();
-    let small: f64 = classes.clone().filter(|t| repeating(t) && !relevant(t)).map(|t| t.sum).sum();
-    let all: f64 = classes.clone().filter(relevant).map(|t| t.count as f64 * t.local_sd()).sum();
-    let (mut measured, mut samples) = (0.0, 0);
-    for times in classes.filter(relevant) {
-        let needed = needed(times, all, aim * span_s);
-        let warm = (WARM_S / times.mean()).max(1.0);
-        measured += (needed as f64 + warm).min(times.count as f64) * times.mean() + RESTART_S;
-        samples += needed;
+/// What costs are relative to.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// The run in seconds.
+    pub run_s: f64,
+    /// What of it is cut, in seconds.
+    pub span_s: f64,
+    /// The share of the run from which on a class is relevant.
+    pub relevance: f64,
+    /// The error aimed at, as a share of the run.
+    pub aim: f64,
+}
+
+/// A class for its cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// It does not repeat: it is measured whole.
+    Once,
+    /// It is not measured.
+    Small,
+    /// It is measured as often as its spread needs.
+    Repeating,
+}
+
+impl Scale {
+    /// What is done with a class.
+    pub fn sort(&self, times: &Times) -> Sort {
+        if times.count < REPEATS {
+            Sort::Once
+        } else if times.sum < self.relevance * self.run_s {
+            Sort::Small
+        } else {
+            Sort::Repeating
+        }
     }
-    (measured + once + rest + (small - TOLERATED * span_s).max(0.0), samples)
+
+    /// The sum of n s over what repeats, as [`needed`] takes it.
+    pub fn spread<'t>(&self, classes: impl Iterator<Item = &'t Times>) -> f64 {
+        classes.filter(|t| self.sort(t) == Sort::Repeating).map(|t| t.count as f64 * t.local_sd()).sum()
+    }
+
+    /// What measuring a class that repeats costs in seconds, and how many occurrences are measured.
+    pub fn measured(&self, times: &Times, spread: f64) -> (f64, u64) {
+        let needed = needed(times, spread, self.aim * self.run_s);
+        let warm = (WARM_S / times.mean()).max(1.0);
+        ((needed as f64 + warm).min(times.count as f64) * times.mean() + RESTART_S, needed)
+    }
+
+    /// What a set of classes costs to measure, in seconds, and how many occurrences are measured; `rest` is the time of
+    /// segments that are in none of them.
+    pub fn cost<'t>(&self, classes: impl Iterator<Item = &'t Times> + Clone, rest: f64) -> (f64, u64) {
+        let spread = self.spread(classes.clone());
+        let (mut cost_s, mut small_s, mut samples) = (rest, 0.0, 0);
+        for times in classes {
+            match self.sort(times) {
+                Sort::Once => cost_s += times.sum,
+                Sort::Small => small_s += times.sum,
+                Sort::Repeating => {
+                    let (more_s, more) = self.measured(times, spread);
+                    cost_s += more_s;
+                    samples += more;
+                }
+            }
+        }
+        (cost_s + (small_s - TOLERATED * self.span_s).max(0.0), samples)
+    }
 }
 
 struct Segmenter {
     seen: u64,
     ends: Option<(Point, f64)>,
     classes: FastMap<u64, Times>,
-    first_s: f64,
+    /// Time of segments in no class: the beginning of the run, and its end.
+    rest_s: f64,
     dead: bool,
 }
 
@@ -136,7 +182,7 @@ impl Segmenter {
     /// Ends a segment.
     fn end(&mut self, point: Point, exit_s: f64, every: u64) {
         let Some((before, from_s)) = self.ends.replace((point, exit_s)) else {
-            self.first_s = exit_s;
+            self.rest_s += exit_s;
             return;
         };
         self.classes.entry(point.since(&before)).or_default().push(exit_s - from_s);
@@ -144,6 +190,13 @@ impl Segmenter {
         self.dead = classes > MOST_CLASSES || classes > MANY_CLASSES && classes as u64 * 4 > segments * 3;
         if self.dead {
             self.classes = FastMap::default();
+        }
+    }
+
+    /// Ends what is left at the end of a stretch.
+    fn close(&mut self, point: Point, exit_s: f64, every: u64) {
+        if self.ends.is_none_or(|(before, _)| before.symbols < point.symbols) {
+            self.end(point, exit_s, every);
         }
     }
 }
@@ -189,63 +242,130 @@ pub struct Priced {
     pub samples: u64,
 }
 
-/// Whether the cheapest of these pays.
-pub fn pays(prices: &[Priced], span_s: f64) -> bool {
-    prices.first().is_some_and(|best| best.cost_s <= PAYS * span_s)
+/// What markers are sought in.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// The stream.
+    pub pilot: &'a Pilot,
+    /// The stretches of it that are to be cut, ascending.
+    pub stretches: &'a [Range<usize>],
+    /// What costs are relative to; the error aimed at is each of [`AIMS`].
+    pub scale: Scale,
+    /// Threads.
+    pub threads: usize,
 }
 
-/// Prices `candidates`, for the first error of [`AIMS`] with which measuring pays, which is returned beside. If none pays
-/// for the least, patterns that count only every n-th time are looked at, too; if none pays at all, prices are for the least.
-///
-/// # Errors
-/// None of its own.
-pub fn affordable(
-    pilot: &Pilot,
-    candidates: &[Candidate],
-    span_s: f64,
-    settings: &Settings,
-    stage: &Stage<'_>,
-) -> Result<(f64, Vec<Priced>), AnalyzeError> {
-    let price = |candidates: &[Candidate]| price(pilot, candidates, span_s, settings, stage);
-    let mut prices = price(candidates)?;
-    if !pays(&prices[0], span_s) {
-        let more = price(&sparser(candidates))?;
+impl Search<'_> {
+    /// Prices `candidates` for each of [`AIMS`], the cheapest first. If none pays for the least, patterns that count only
+    /// every n-th time are looked at, too.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn prices(&self, candidates: &[Candidate], stage: &Stage<'_>) -> Result<Vec<Vec<Priced>>, AnalyzeError> {
+        let mut prices = self.price(candidates, stage)?;
         let least = |prices: &[Priced]| prices.first().map_or(f64::INFINITY, |best| best.cost_s);
-        if least(&more[0]) <= WORTH * least(&prices[0]) {
-            for (prices, more) in prices.iter_mut().zip(more) {
-                prices.extend(more);
-                cheapest_first(prices);
+        if least(&prices[0]) > PAYS * self.scale.span_s {
+            let more = self.price(&sparser(candidates), stage)?;
+            if least(&more[0]) <= WORTH * least(&prices[0]) {
+                for (prices, more) in prices.iter_mut().zip(more) {
+                    prices.extend(more);
+                    cheapest_first(prices);
+                }
             }
         }
+        Ok(prices)
     }
-    let chosen = prices.iter().position(|prices| pays(prices, span_s)).unwrap_or(0);
-    Ok((AIMS[chosen], prices.swap_remove(chosen)))
-}
 
-/// Prices all candidates in one pass: for each of [`AIMS`], the cheapest first.
-///
-/// # Errors
-/// None of its own.
-fn price(
-    pilot: &Pilot,
-    candidates: &[Candidate],
-    span_s: f64,
-    settings: &Settings,
-    stage: &Stage<'_>,
-) -> Result<Vec<Vec<Priced>>, AnalyzeError> {
-    let mut groups: Vec<&[Candidate]> = Vec::new();
-    let mut sorted = candidates.to_vec();
-    sorted.sort_unstable_by_key(|c| (c.length, c.hash, c.every));
-    groups.extend(sorted.chunk_by(|a, b| a.length == b.length));
-    let priced = parallel::map(groups.len(), settings.threads, stage, |task, _| {
-        Ok::<_, AnalyzeError>(price_length(pilot, groups[task], span_s, settings.relevance))
-    })?;
-    let for_aim = |aim: usize| {
-        let mut prices: Vec<Priced> = priced.iter().flatten().map(|prices| prices[aim]).collect();
-        cheapest_first(&mut prices);
-        prices
-    };
-    Ok((0..AIMS.len()).map(for_aim).collect())
+    /// Prices all candidates in one pass.
+    fn price(&self, candidates: &[Candidate], stage: &Stage<'_>) -> Result<Vec<Vec<Priced>>, AnalyzeError> {
+        let mut sorted = candidates.to_vec();
+        sorted.sort_unstable_by_key(|c| (c.length, c.hash, c.every));
+        let groups: Vec<&[Candidate]> = sorted.chunk_by(|a, b| a.length == b.length).collect();
+        let priced = parallel::map(groups.len(), self.threads, stage, |task, _| {
+            Ok::<_, AnalyzeError>(self.price_length(groups[task]))
+        })?;
+        let for_aim = |aim: usize| {
+            let mut prices: Vec<Priced> = priced.iter().flatten().map(|prices| prices[aim]).collect();
+            cheapest_first(&mut prices);
+            prices
+        };
+        Ok((0..AIMS.len()).map(for_aim).collect())
+    }
+
+    fn price_length(&self, candidates: &[Candidate]) -> Vec<[Priced; AIMS.len()]> {
+        let Some(length) = candidates.first().map(|c| c.length) else { return Vec::new() };
+        let pilot = self.pilot;
+        let places = Places::new(candidates.iter().enumerate());
+        let mut segmenters: Vec<Segmenter> = candidates
+            .iter()
+            .map(|_| Segmenter { seen: 0, ends: None, classes: FastMap::default(), rest_s: 0.0, dead: false })
+            .collect();
+        for stretch in self.stretches {
+            let mut point = Point::default();
+            let mut pushed = stretch.start;
+            let mut upto = |end: usize| {
+                (pushed..end).for_each(|at| point.push(pilot.symbol(at)));
+                pushed = pushed.max(end);
+                point
+            };
+            if stretch.start > 0 {
+                let begun = Some((Point::default(), pilot.end_s(stretch.start)));
+                segmenters.iter_mut().for_each(|segmenter| segmenter.ends = begun);
+            }
+            patterns(pilot, stretch, length, |at, hash| {
+                for &number in places.of(hash) {
+                    let (segmenter, every) = (&mut segmenters[number], candidates[number].every);
+                    segmenter.seen += 1;
+                    if !segmenter.dead && (segmenter.seen - 1).is_multiple_of(every) {
+                        segmenter.end(upto(at + 1), pilot.exit_s(at), every);
+                    }
+                }
+            });
+            for (segmenter, candidate) in segmenters.iter_mut().zip(candidates).filter(|(s, _)| !s.dead) {
+                if stretch.end == pilot.length() {
+                    segmenter.rest_s += (self.scale.run_s - segmenter.ends.map_or(0.0, |(_, last_s)| last_s)).max(0.0);
+                } else {
+                    segmenter.close(upto(stretch.end), pilot.end_s(stretch.end), candidate.every);
+                }
+            }
+        }
+        let mut priced = Vec::new();
+        for (candidate, segmenter) in candidates.iter().zip(&segmenters).filter(|(_, s)| !s.dead) {
+            // In the order of their sums, so that rounding does not depend on the map.
+            let mut classes: Vec<(&u64, &Times)> = segmenter.classes.iter().collect();
+            classes.sort_unstable_by_key(|(hash, _)| **hash);
+            priced.push(AIMS.map(|aim| {
+                let scale = Scale { aim, ..self.scale };
+                let (cost_s, samples) = scale.cost(classes.iter().map(|(_, t)| *t), segmenter.rest_s);
+                Priced { candidate: *candidate, cost_s, samples }
+            }));
+        }
+        priced
+    }
+
+    /// The positions (symbols before the cut) at which each of `finalists` ends a segment.
+    pub fn positions(&self, finalists: &[Priced]) -> Vec<Vec<u64>> {
+        let mut found = vec![Vec::new(); finalists.len()];
+        let mut lengths: Vec<usize> = finalists.iter().map(|p| p.candidate.length).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let mut seen = vec![0u64; finalists.len()];
+        for stretch in self.stretches {
+            for &length in &lengths {
+                let own = finalists.iter().map(|p| &p.candidate).enumerate().filter(|(_, c)| c.length == length);
+                let places = Places::new(own);
+                patterns(self.pilot, stretch, length, |at, hash| {
+                    for &number in places.of(hash) {
+                        if seen[number].is_multiple_of(finalists[number].candidate.every) {
+                            found[number].push(at as u64 + 1);
+                        }
+                        seen[number] += 1;
+                    }
+                });
+            }
+        }
+        found
+    }
 }
 
 fn cheapest_first(prices: &mut [Priced]) {
@@ -253,69 +373,6 @@ fn cheapest_first(prices: &mut [Priced]) {
         let key = |p: &Priced| (p.candidate.length, p.candidate.first, p.candidate.hash, p.candidate.every);
         a.cost_s.total_cmp(&b.cost_s).then_with(|| key(a).cmp(&key(b)))
     });
-}
-
-fn price_length(pilot: &Pilot, candidates: &[Candidate], span_s: f64, relevance: f64) -> Vec<[Priced; AIMS.len()]> {
-    let Some(length) = candidates.first().map(|c| c.length) else { return Vec::new() };
-    let places = Places::new(candidates.iter().enumerate());
-    let mut segmenters: Vec<Segmenter> = candidates
-        .iter()
-        .map(|_| Segmenter { seen: 0, ends: None, classes: FastMap::default(), first_s: 0.0, dead: false })
-        .collect();
-    let mut point = Point::default();
-    let mut pushed = 0;
-    patterns(pilot, length, |at, hash| {
-        for &number in places.of(hash) {
-            let segmenter = &mut segmenters[number];
-            segmenter.seen += 1;
-            if segmenter.dead || !(segmenter.seen - 1).is_multiple_of(candidates[number].every) {
-                continue;
-            }
-            while pushed <= at {
-                point.push(pilot.symbol(pushed));
-                pushed += 1;
-            }
-            segmenter.end(point, pilot.exit_s(at), candidates[number].every);
-        }
-    });
-    let mut priced = Vec::new();
-    for (candidate, segmenter) in candidates.iter().zip(&segmenters) {
-        let Some((_, last_s)) = segmenter.ends else { continue };
-        if segmenter.dead {
-            continue;
-        }
-        let rest = segmenter.first_s + (span_s - last_s).max(0.0);
-        // In the order of their sums, so that rounding does not depend on the map.
-        let mut classes: Vec<(&u64, &Times)> = segmenter.classes.iter().collect();
-        classes.sort_unstable_by_key(|(hash, _)| **hash);
-        priced.push(AIMS.map(|aim| {
-            let (cost_s, samples) = cost(classes.iter().map(|(_, t)| *t), rest, span_s, relevance, aim);
-            Priced { candidate: *candidate, cost_s, samples }
-        }));
-    }
-    priced
-}
-
-/// The positions (symbols before the cut) at which each of `finalists` ends a segment.
-pub fn positions(pilot: &Pilot, finalists: &[Priced]) -> Vec<Vec<u64>> {
-    let mut found = vec![Vec::new(); finalists.len()];
-    let mut lengths: Vec<usize> = finalists.iter().map(|p| p.candidate.length).collect();
-    lengths.sort_unstable();
-    lengths.dedup();
-    for length in lengths {
-        let own = finalists.iter().map(|p| &p.candidate).enumerate().filter(|(_, c)| c.length == length);
-        let places = Places::new(own);
-        let mut seen = vec![0u64; finalists.len()];
-        patterns(pilot, length, |at, hash| {
-            for &number in places.of(hash) {
-                if seen[number].is_multiple_of(finalists[number].candidate.every) {
-                    found[number].push(at as u64 + 1);
-                }
-                seen[number] += 1;
-            }
-        });
-    }
-    found
 }
 
 /// The cheapest candidates: those within [`NEAR`] of the best and, as their cuts are quiet, those that end in a

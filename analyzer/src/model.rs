@@ -123,8 +123,9 @@ pub struct Analysis {
     pub run_time_s: f64,
     /// Lengths of all base runs in seconds.
     pub base_runs_s: Vec<f64>,
-    /// The marker, with [`Method::Marker`].
-    pub marker: Option<Marker>,
+    /// The markers, with [`Method::Marker`]: the first is sought in the whole run, each further one in what those before
+    /// leave whole.
+    pub markers: Vec<Marker>,
     /// Upper bounds of the classes of volumes, ascending ([`crate::symbol`]).
     pub volume_classes: Vec<u64>,
     /// Whether the order of messages tells phases apart.

@@ -145,6 +145,11 @@ impl Pilot {
         f64::from(self.exits[at]) * self.unit as f64 * 1e-9
     }
 
+    /// The same before so many symbols: their end.
+    pub fn end_s(&self, symbols: usize) -> f64 {
+        symbols.checked_sub(1).map_or(0.0, |at| self.exit_s(at))
+    }
+
     /// The symbol at a position in words.
     pub fn word(&self, at: usize) -> &str {
         self.word_of(self.id(at))

@@ -1,6 +1,7 @@
 //! `--method marker`: from a trace to segments between consistent cuts, and to the analysis.
 use crate::closure::{self, Closed, Cut};
 use crate::counted::Counted;
+use crate::cover::Markers;
 use crate::error::AnalyzeError;
 use crate::levels;
 use crate::marker::{self, Priced};
@@ -49,22 +50,22 @@ impl Input<'_> {
     }
 }
 
-/// Cuts a run into segments by the best marker and makes phases of them. Where that does not pay, the order of messages
+/// Cuts a run into segments by the best markers and makes phases of them. Where that does not pay, the order of messages
 /// is left out, if that helps; where the program goes by what comes first, before that with whom they are exchanged.
 ///
 /// # Errors
 /// If a file is damaged.
 pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
-    let analysis = cut(input, Markers::look(input, stages)?, stages)?;
+    let analysis = cut(input, &look(input, stages)?, stages)?;
     if analysis.verdict.pays {
         return Ok(analysis);
     }
     let orders: &[Order] = if input.settings.first_come { &[Order::Anyone, Order::Free] } else { &[Order::Free] };
     for &order in orders {
         let input = Input { symbols: &input.symbols.ordered(order), ..*input };
-        let markers = Markers::look(&input, stages)?;
+        let markers = look(&input, stages)?;
         if markers.pay() {
-            let analysis = Analysis { order, ..cut(&input, markers, stages)? };
+            let analysis = Analysis { order, ..cut(&input, &markers, stages)? };
             if analysis.verdict.pays {
                 return Ok(analysis);
             }
@@ -73,50 +74,32 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     Ok(analysis)
 }
 
-/// Markers on the stream of the pilot.
-struct Markers {
-    pilot: Pilot,
-    span_s: f64,
-    /// Cuts that may be looked at.
-    room: u64,
-    /// The error aimed at, as a share of the run.
-    aim: f64,
-    /// The markers, the cheapest first.
-    priced: Vec<Priced>,
+/// Stands of ranks at cuts may be so many: that bounds how often markers come.
+fn room(input: &Input<'_>) -> u64 {
+    MOST_STANDS / input.surveys[0].spans.len().max(1) as u64
 }
 
-impl Markers {
-    fn look(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Markers, AnalyzeError> {
-        let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
-        let rank = Pilot::choose(survey);
-        let span_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
-        let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
-        let pilot = with_feed(trace, &input.counted[0], std::iter::once(rank), settings.threads, |feed| {
-            Pilot::read(trace, survey, feed, rank, input.symbols, zones, &stages[0])
-        })?;
-        let room = MOST_STANDS / survey.spans.len().max(1) as u64;
-        let found = candidates::candidates(&pilot, span_s, room, settings.threads, &stages[1])?;
-        let (aim, priced) = marker::affordable(&pilot, &found, span_s, settings, &stages[1])?;
-        Ok(Markers { pilot, span_s, room, aim, priced })
-    }
-
-    /// Whether one of them pays.
-    fn pay(&self) -> bool {
-        marker::pays(&self.priced, self.span_s)
-    }
-}
-
-fn cut(input: &Input<'_>, markers: Markers, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
-    let Markers { pilot, span_s, room, aim, priced } = markers;
+fn look(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Markers, AnalyzeError> {
     let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
-    let rank = pilot.rank;
-    let finalists = marker::finalists(&pilot, &priced, span_s, room);
-    let positions = marker::positions(&pilot, &finalists);
-    let mut targets: Vec<u64> = positions.iter().flatten().copied().chain(1..=EARLY).collect();
+    let rank = Pilot::choose(survey);
+    let run_s = (survey.spans[rank.index()].1 - survey.spans[rank.index()].0) as f64 * 1e-9;
+    let zones = input.zones.get(rank.index()).map_or(&[][..], Vec::as_slice);
+    let pilot = with_feed(trace, &input.counted[0], std::iter::once(rank), settings.threads, |feed| {
+        Pilot::read(trace, survey, feed, rank, input.symbols, zones, &stages[0])
+    })?;
+    Markers::find(pilot, run_s, room(input), settings, &stages[1])
+}
+
+fn cut(input: &Input<'_>, found: &Markers, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
+    let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
+    let pilot = &found.pilot;
+    let finalists = found.finalists(room(input), settings);
+    let all = finalists.iter().flatten().flat_map(|(_, positions)| positions);
+    let mut targets: Vec<u64> = all.copied().chain(1..=EARLY).collect();
     targets.sort_unstable();
     targets.dedup();
     let mut closed = with_feed(trace, &input.counted[0], trace.ranks(), settings.threads, |feed| {
-        closure::close(trace, survey, feed, input.symbols, rank.index(), &targets, &stages[2])
+        closure::close(trace, survey, feed, input.symbols, pilot.rank.index(), &targets, &stages[2])
     })?;
     let forbidden = |cut: &Cut| {
         cut.stands.iter().enumerate().any(|(rank, stand)| {
@@ -126,30 +109,27 @@ fn cut(input: &Input<'_>, markers: Markers, stages: &[Stage<'_>; 3]) -> Result<A
         })
     };
     closed.cuts.retain(|cut| !forbidden(cut));
-    let chosen = quietest(&finalists, &positions, &closed.cuts, span_s);
-    let marker = chosen.map(|(number, skew_s, in_flight)| {
-        let candidate = finalists[number].candidate;
+    let (mut markers, mut own) = (Vec::new(), Vec::new());
+    for (finalists, of) in finalists.iter().zip(&found.found) {
+        let Some((number, skew_s, in_flight)) = quietest(finalists, &closed.cuts, of.span_s) else { continue };
+        let (Priced { candidate, .. }, positions) = &finalists[number];
         let last = candidate.first as usize;
         let range = (last + 1).saturating_sub(candidate.length)..last + 1;
-        Marker {
-            pilot: rank,
+        markers.push(Marker {
+            pilot: pilot.rank,
             pattern: range.clone().map(|at| pilot.symbol(at)).collect(),
             words: words::shorten(range.map(|at| pilot.word(at)).collect::<Vec<_>>().join(" ")),
             every: candidate.every,
             skew_s,
             in_flight,
-        }
-    });
-    let mut early = None;
-    if let Some((number, ..)) = chosen {
-        let own = &positions[number];
-        let of_marker = |cut: &Cut| own.binary_search(&cut.at).is_ok();
-        early = set_up(input, &closed.cuts, of_marker);
-        closed.cuts.retain(|cut| of_marker(cut) || Some(cut.at) == early);
-    } else {
-        closed.cuts.clear();
+        });
+        own.extend(positions);
     }
-    assemble(input, &pilot, closed, marker, early.is_some(), aim)
+    own.sort_unstable();
+    let of_marker = |cut: &Cut| own.binary_search(&cut.at).is_ok();
+    let early = if own.is_empty() { None } else { set_up(input, &closed.cuts, of_marker) };
+    closed.cuts.retain(|cut| of_marker(cut) || Some(cut.at) == early);
+    assemble(input, pilot, closed, markers, early.is_some(), found.aim)
 }
 
 /// The earliest cut, where what lies between it and the first cut of the marker is relevant: a set-up that can be
@@ -165,10 +145,10 @@ fn set_up(input: &Input<'_>, cuts: &[Cut], of_marker: impl Fn(&Cut) -> bool) -> 
 /// The finalist to be taken, with its mean skew in seconds and messages in flight. A skewed cut costs time at each
 /// restart: the ranks that are ahead wait. Among those within [`marker::NEAR`] of the least cost with that, the least
 /// skew decides, then the cost.
-fn quietest(finalists: &[Priced], positions: &[Vec<u64>], cuts: &[Cut], span_s: f64) -> Option<(usize, f64, f64)> {
+fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Option<(usize, f64, f64)> {
     let by_position: FastMap<u64, usize> = cuts.iter().enumerate().map(|(i, cut)| (cut.at, i)).collect();
     let mut scored: Vec<(f64, usize, f64, f64)> = Vec::new();
-    for (number, (own, priced)) in positions.iter().zip(finalists).enumerate() {
+    for (number, (priced, own)) in finalists.iter().enumerate() {
         let (mut count, mut skew, mut in_flight) = (0u64, 0u128, 0i128);
         for cut in own.iter().filter_map(|at| by_position.get(at)).map(|&i| &cuts[i]) {
             count += 1;
@@ -206,7 +186,7 @@ fn assemble(
     input: &Input<'_>,
     pilot: &Pilot,
     closed: Closed,
-    marker: Option<Marker>,
+    markers: Vec<Marker>,
     early: bool,
     aim: f64,
 ) -> Result<Analysis, AnalyzeError> {
@@ -294,7 +274,7 @@ fn assemble(
         })
         .collect();
     let summary = phases::summarise(classes, run_s, settings.relevance, Sampling::Spread(aim));
-    Ok(crate::report(input, Method::Marker, marker, summary, pieces, closed.unmatched))
+    Ok(crate::report(input, Method::Marker, markers, summary, pieces, closed.unmatched))
 }
 
 /// Gives the occurrences of a phase that are of another level a key of their own.

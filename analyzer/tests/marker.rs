@@ -271,7 +271,7 @@ fn steps_are_found_among_exchanges_that_all_look_alike() {
     }
     let analysis = run(&[program.write(&folder.path("a"), 500)]);
     assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
-    let marker = analysis.marker.unwrap();
+    let marker = &analysis.markers[0];
     assert_eq!(marker.every % 6, 0, "{marker:?}");
     assert!(analysis.planned_s < 0.2 * analysis.run_time_s, "{}", analysis.planned_s);
 }

@@ -30,7 +30,7 @@ fn the_phases_of_a_ring_are_found_kept_and_shown() {
     let table = well(&["analyze", &trace, "--threads", "1"]).out;
     assert!(table.contains("allreduce") && table.contains("planned"), "{table}");
     let inspected = well(&["inspect", &phases, "--json"]).json();
-    assert_eq!((&inspected["kind"], &inspected["version"]), (&"phases".into(), &1.into()));
+    assert_eq!((&inspected["kind"], &inspected["version"]), (&"phases".into(), &2.into()));
 
     well(&["report", &phases, "-o", &page]);
     let html = fs::read_to_string(&page).expect("the page");

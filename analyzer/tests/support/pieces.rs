@@ -37,7 +37,7 @@ pub fn analysis(ranks: &[Vec<(u32, u64)>], again: Option<f64>) -> Analysis {
         events: ranks.iter().map(|r| r.len() as u64).collect(),
         run_time_s: 1.0,
         base_runs_s: vec![1.0],
-        marker: None,
+        markers: Vec::new(),
         volume_classes: vec![],
         order: Default::default(),
         unmatched_sends: 0,

@@ -147,9 +147,10 @@ pub fn method_name(analysis: &Analysis) -> &'static str {
 
 fn method(analysis: &Analysis) -> String {
     let name = method_name(analysis);
-    match &analysis.marker {
-        Some(marker) => format!("{name}, cut at {}", short(&marker.words, 80)),
-        None => name.into(),
+    match analysis.markers.as_slice() {
+        [] => name.into(),
+        [marker] => format!("{name}, cut at {}", short(&marker.words, 80)),
+        [first, others @ ..] => format!("{name}, cut at {} and {} more", short(&first.words, 80), others.len()),
     }
 }
 

@@ -58,7 +58,7 @@ fn of_analysis(analysis: &Analysis) -> Report {
         ("events".into(), output::count(analysis.events.iter().sum())),
         ("base runs".into(), runs),
     ];
-    if let Some(marker) = &analysis.marker {
+    for marker in &analysis.markers {
         facts.push(("cut at".into(), marker.words.clone()));
     }
     Report {

@@ -41,7 +41,7 @@ fn analysis(pieces: &[(u32, u64, u64)]) -> Analysis {
         events: vec![pieces.len() as u64],
         run_time_s,
         base_runs_s: vec![run_time_s; 2],
-        marker: None,
+        markers: Vec::new(),
         volume_classes: vec![],
         order: Default::default(),
         phases: (0..phases).map(phase).collect(),

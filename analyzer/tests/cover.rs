@@ -1,0 +1,90 @@
+//! Several markers: loops that have no pattern in common.
+mod support;
+use phasecast_analyzer::{Analysis, Settings, analyze};
+use support::{Act, Folder, Program};
+
+const RANKS: u32 = 3;
+
+fn run(program: &Program) -> Analysis {
+    let folder = Folder::new();
+    let trace = program.write(&folder.path("a"), 500);
+    analyze(&[trace], &Settings { threads: 2, ..Settings::default() }, &|_, _| {}).unwrap()
+}
+
+/// Steps of a loop, each of 10 ms: messages around a ring, whose volume is the loop's own.
+fn ring(program: &mut Program, steps: u64, bytes: u64) {
+    for step in 0..steps {
+        program.all(|rank| Act::Work(10_000_000 + (step * 7919 + u64::from(rank)) % 1000));
+        program.all(|rank| Act::Isend { to: (rank + 1) % RANKS, tag: 1, bytes });
+        program.all(|rank| Act::Recv(vec![((rank + RANKS - 1) % RANKS, 1, bytes, false)]));
+    }
+}
+
+/// What is measured is little, each of `loops` shares of the run repeats in a phase, and what is measured stands for all.
+fn covered(analysis: &Analysis, loops: &[f64]) {
+    assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+    assert_eq!(analysis.markers.len(), loops.len(), "{:?}", analysis.markers);
+    let mut shares: Vec<f64> =
+        analysis.phases.iter().filter(|p| p.relevant && p.weight > 20).map(|p| p.share).collect();
+    shares.sort_by(f64::total_cmp);
+    assert_eq!(shares.len(), loops.len(), "{shares:?}");
+    // Where a loop begins or ends there may be a phase of its own.
+    assert!(shares.iter().zip(loops).all(|(found, of)| (found - of).abs() < 0.04), "{shares:?}");
+    assert!(analysis.planned_s < 0.1 * analysis.run_time_s, "{} of {}", analysis.planned_s, analysis.run_time_s);
+    assert!((analysis.explained_s / analysis.run_time_s - 1.0).abs() < 0.01, "{}", analysis.explained_s);
+}
+
+#[test]
+fn two_loops_one_after_the_other() {
+    let mut program = Program::new(RANKS);
+    ring(&mut program, 600, 800);
+    ring(&mut program, 400, 100_000);
+    covered(&run(&program), &[0.4, 0.6]);
+}
+
+#[test]
+fn none_of_four_loops_is_half_of_the_run() {
+    let mut program = Program::new(RANKS);
+    for (steps, bytes) in [(150, 8), (250, 10_000), (200, 800), (400, 100_000)] {
+        ring(&mut program, steps, bytes);
+    }
+    covered(&run(&program), &[0.15, 0.2, 0.25, 0.4]);
+}
+
+#[test]
+fn loops_that_take_turns() {
+    let mut program = Program::new(RANKS);
+    for _ in 0..12 {
+        ring(&mut program, 120, 800);
+        ring(&mut program, 80, 100_000);
+    }
+    covered(&run(&program), &[0.4, 0.6]);
+}
+
+#[test]
+fn one_marker_is_enough_for_loops_with_a_pattern_in_common() {
+    let mut program = Program::new(RANKS);
+    for steps in [300, 300] {
+        for _ in 0..steps {
+            ring(&mut program, 1, 800);
+            program.all(|_| Act::Collective { comm: 0, root: 0, bytes: 8 });
+        }
+        ring(&mut program, 1, 100_000);
+    }
+    let analysis = run(&program);
+    assert_eq!(analysis.markers.len(), 1, "{:?}", analysis.markers);
+}
+
+#[test]
+fn what_repeats_nowhere_has_no_marker() {
+    let mut program = Program::new(RANKS);
+    ring(&mut program, 600, 800);
+    for step in 0..20 {
+        ring(&mut program, 1, 10 << step);
+        program.all(|_| Act::Work(100_000_000));
+    }
+    let analysis = run(&program);
+    assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
+    assert_eq!(analysis.markers.len(), 1, "{:?}", analysis.markers);
+    assert!(analysis.phases.iter().any(|p| p.one_off && p.relevant && p.share > 0.2), "{:?}", analysis.phases);
+}
