@@ -16,7 +16,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Version of the signature's format.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 const KIND: &str = "signature";
 
 /// What a signature says besides its phases.

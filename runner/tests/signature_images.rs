@@ -73,7 +73,7 @@ fn manifest(analysis: &Analysis) -> Value {
 
 fn write(path: &Path, analysis: &Analysis, manifest: &Value, images: &[u8]) {
     let mut container = analysis.container();
-    (container.kind, container.version) = ("signature".into(), 1);
+    (container.kind, container.version) = ("signature".into(), 2);
     container.manifest = manifest.to_string();
     fs::write(path, [&container.to_bytes(), images].concat()).expect("a signature can be written");
 }

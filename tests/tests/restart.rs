@@ -87,6 +87,26 @@ fn a_program_with_other_messages_in_every_run_is_cut_at_collectives() {
     place.assert_clean(&["app.phc"]);
 }
 
+/// Two loops that have no communication in common: each has a marker, and is measured.
+#[test]
+fn loops_that_have_nothing_in_common_are_each_measured() {
+    let place = Place::alone();
+    let program = place.program(Mpi::OpenMpi, "stages.c");
+    let mut command = place.phasecast(&["sign", "-n", "2", "-o", "app.phc", "--no-verify", "--json", "--"]);
+    command.arg(program).args(["3", "1500", "2500"]);
+    let signed = json(&until_it_pays(|| run(&mut command)).succeeded());
+    assert_eq!(signed["markers"].as_array().map(Vec::len), Some(2), "{signed}");
+    let prediction = json(&run(&mut place.predict(LAUNCHERS[1], &[])).succeeded());
+    for loop_of in ["send", "allreduce"] {
+        let measured = |phase: &Value| {
+            let of = phase["structure"].as_str().is_some_and(|structure| structure.contains(loop_of));
+            of && phase["weight"].as_u64() > Some(1000) && phase["measured"].as_u64() > Some(0)
+        };
+        assert!(prediction["phases"].as_array().is_some_and(|phases| phases.iter().any(measured)), "{prediction}");
+    }
+    place.assert_clean(&["app.phc"]);
+}
+
 #[test]
 fn a_program_in_which_nothing_repeats_gets_a_plain_answer() {
     let place = Place::alone();
