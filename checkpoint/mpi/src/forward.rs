@@ -8,14 +8,8 @@ use phasecast_abi::{Direction, Kind};
 /// All arguments of a call, of which there are `count`: at most `N`.
 #[inline(always)]
 pub fn arguments<const N: usize>(call: &Call, count: usize) -> [usize; N] {
-    let mut args = [0; N];
     // Not a loop over `count`, so that they can stay in registers.
-    for (i, arg) in args.iter_mut().enumerate() {
-        if i < 6 || i < count {
-            *arg = call.arg(i);
-        }
-    }
-    args
+    std::array::from_fn(|i| if i < 6 || i < count { call.arg(i) } else { 0 })
 }
 
 /// Passes a call on and takes note of what it made, changed or freed.
