@@ -21,6 +21,9 @@ use phasecast_trace::{EventKind, Nanos, PhaseId, Trace};
 /// Stands of ranks at cuts that may be kept: bounds the memory of the second pass.
 const MOST_STANDS: u64 = 3_000_000;
 
+/// Times another's skew up to which a marker is quieter, and not so by chance.
+const QUIETER: f64 = 0.9;
+
 /// Within so many symbols of the pilot's first the first cut is looked for: from there on a program can be restarted.
 const EARLY: u64 = 8;
 
@@ -143,7 +146,7 @@ fn set_up(input: &Input<'_>, cuts: &[Cut], of_marker: impl Fn(&Cut) -> bool) -> 
 }
 
 /// The finalist to be taken, with its mean skew in seconds and messages in flight. A skewed cut costs time at each
-/// restart: the ranks that are ahead wait. Among those within [`marker::NEAR`] of the least cost with that, the least
+/// restart: the ranks that are ahead wait. Among those within [`marker::NEAR`] of the least cost with that, clearly less
 /// skew decides, then the cost.
 fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Option<(usize, f64, f64)> {
     let by_position: FastMap<u64, usize> = cuts.iter().enumerate().map(|(i, cut)| (cut.at, i)).collect();
@@ -165,8 +168,9 @@ fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Opti
     }
     scored.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let near = scored.first()?.0 + marker::NEAR * span_s;
+    let quieter = |skew_s: f64, than: f64| skew_s < QUIETER * than - 1e-6;
     let (_, number, skew_s, in_flight) =
-        scored.into_iter().take_while(|s| s.0 <= near).reduce(|best, s| if s.2 < best.2 { s } else { best })?;
+        scored.into_iter().take_while(|s| s.0 <= near).reduce(|best, s| if quieter(s.2, best.2) { s } else { best })?;
     Some((number, skew_s, in_flight))
 }
 

@@ -121,8 +121,10 @@ pub struct ReplayReport {
     pub mpi: String,
     /// The boot id of its host, which tells whose clock the times are of.
     pub boot_id: String,
-    /// From the host's start to the end of `MPI_Init`, in seconds.
+    /// From the host's start to the end of `MPI_Init`, in seconds, without what a program does not do: see `read_s`.
     pub init_s: f64,
+    /// How long it took before that to look through the images, in seconds.
+    pub read_s: f64,
     /// How it ended; none where the program went on to its own end.
     pub end: Option<End>,
     /// The steps.

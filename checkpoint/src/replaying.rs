@@ -81,6 +81,7 @@ fn section<T: serde::de::DeserializeOwned>(state: &State, name: &str) -> Result<
 
 /// Restarts the images of a job.
 pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, started: Instant) -> Result<i32> {
+    let begun = Instant::now();
     let images = Images::open(path)?;
     let Some(first) = steps.first() else { bail!("the job has no steps") };
     let rank = launcher_rank()?;
@@ -88,12 +89,14 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, 
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
     let mut numbers: Vec<i32> = FIRST_FILES.collect();
     let mut cuts: Vec<u32> = steps.iter().map(|step| step.cut).collect();
+    cuts.sort_unstable();
     cuts.dedup();
     for cut in cuts {
         let files: files::FileState = section(&images.state(cut, rank)?, "files")?;
         numbers.extend(files.files.iter().map(|file| file.fd));
     }
     files::reserve(numbers);
+    let read_s = begun.elapsed().as_secs_f64();
     let library = Library::load()?;
     let library = phasecast_mpi::prepare(library, hooks);
     let (level, place) = phasecast_mpi::start_library(library, mpi.thread_level).map_err(|reason| anyhow!(reason))?;
@@ -113,7 +116,8 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, 
         rank,
         size: state.size,
         mpi: library.version(),
-        init_s: started.elapsed().as_secs_f64(),
+        init_s: started.elapsed().as_secs_f64() - read_s,
+        read_s,
         end: None,
         steps: Vec::new(),
     };

@@ -42,8 +42,12 @@ pub fn run(programs: &[Program], plan: &[(Mpi, &[Mpi])], choice: Choice) -> Tabl
     let table = Mutex::new(Table::default());
     let work = || {
         while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for (base, targets) in plan {
-                let part = catch_unwind(AssertUnwindSafe(|| one(program, *base, targets, choice)));
+            // First all traces: what a program prints under its bases is known from them.
+            let plans = plan.iter().map(|(base, _)| catch_unwind(|| plans(program, *base, choice)));
+            let plans: Vec<_> = plans.collect();
+            for ((base, targets), plans) in plan.iter().zip(plans) {
+                let plans = plans.unwrap_or_else(|_| Err("its trace panicked".into()));
+                let part = catch_unwind(AssertUnwindSafe(|| one(program, *base, targets, plans, choice)));
                 let part = part.unwrap_or_else(|_| Table::failed(program, *base, targets, "it panicked".into()));
                 part.failures.iter().for_each(|wrong| eprintln!("{wrong}"));
                 part.rows.iter().for_each(|row| eprintln!("{row}"));
@@ -65,9 +69,9 @@ pub fn run(programs: &[Program], plan: &[(Mpi, &[Mpi])], choice: Choice) -> Tabl
 }
 
 /// Cuts one program under one MPI and restarts it under others.
-fn one(program: &Program, base: Mpi, targets: &[Mpi], choice: Choice) -> Table {
+fn one(program: &Program, base: Mpi, targets: &[Mpi], plans: Plans, choice: Choice) -> Table {
     let cut = || {
-        let plans = plans(program, base, choice)?;
+        let plans = plans?;
         let expected = native(program, base)?;
         plans.into_iter().map(|cuts| Base::cut(program, base, cuts, &expected)).collect()
     };
@@ -103,9 +107,12 @@ fn one(program: &Program, base: Mpi, targets: &[Mpi], choice: Choice) -> Table {
     table
 }
 
+/// The cuts of one run after the other, or why there are none.
+type Plans = Result<Vec<Vec<Cut>>, String>;
+
 /// The cuts to take, for one run after the other: those of every rank's positions if every cut is wanted, else those of
 /// one rank. No cut is taken twice.
-fn plans(program: &Program, base: Mpi, choice: Choice) -> Result<Vec<Vec<Cut>>, String> {
+fn plans(program: &Program, base: Mpi, choice: Choice) -> Plans {
     if choice != Choice::Every {
         let pilot = hash(&program.name) as u32 % program.ranks;
         return Ok(vec![chosen(cuts(program, base, pilot)?, choice, &program.name)]);

@@ -231,7 +231,7 @@ impl<'a> Replayer<'a> {
         let here = boot_id();
         let started = reports.iter().filter(|report| report.boot_id == here).filter_map(|report| {
             let first = report.steps.first()?;
-            let before = ((first.restart_s + report.init_s) * 1e9) as u64;
+            let before = ((first.restart_s + report.init_s + report.read_s) * 1e9) as u64;
             let ns = first.start_ns.checked_sub(launched)?.checked_sub(before)?;
             between(ns)
         });
