@@ -86,5 +86,7 @@ fn what_repeats_nowhere_has_no_marker() {
     let analysis = run(&program);
     assert!(analysis.verdict.pays, "{}", analysis.verdict.reason);
     assert_eq!(analysis.markers.len(), 1, "{:?}", analysis.markers);
-    assert!(analysis.phases.iter().any(|p| p.one_off && p.relevant && p.share > 0.2), "{:?}", analysis.phases);
+    // Once the marker comes there, too: messages of about its volume.
+    let once: f64 = analysis.phases.iter().filter(|p| p.one_off && p.relevant).map(|p| p.share).sum();
+    assert!((0.2..0.3).contains(&once), "{:?}", analysis.phases);
 }
