@@ -24,14 +24,12 @@ const SYMBOLS: usize = 2 * FEWEST as usize;
 pub struct Markers {
     /// The stream.
     pub pilot: Pilot,
-    /// Its length in seconds.
-    pub run_s: f64,
     /// The error aimed at, as a share of the run.
     pub aim: f64,
     /// The markers: the first is of the whole run, each further one of what those before leave.
     pub found: Vec<Found>,
-    /// What measuring costs by the cheapest of each, in seconds.
-    cost_s: f64,
+    /// Whether measuring pays, by the cheapest of each.
+    pub pays: bool,
 }
 
 /// Prices of markers for some stretches of the run.
@@ -75,20 +73,21 @@ impl Markers {
         settings: &Settings,
         stage: &Stage<'_>,
     ) -> Result<Markers, AnalyzeError> {
+        let scale = |span_s, aim| Scale { run_s, span_s, relevance: settings.relevance, aim };
         let prices = |stretches: &[Range<usize>], span_s: f64| {
             let found = candidates(&pilot, stretches, span_s, room, settings.threads, stage)?;
-            search(&pilot, stretches, run_s, span_s, settings).prices(&found, stage)
+            let (pilot, threads) = (&pilot, settings.threads);
+            Search { pilot, stretches, scale: scale(span_s, AIMS[0]), threads }.prices(&found, stage)
         };
         let whole = 0..pilot.length();
         let all = prices(std::slice::from_ref(&whole), run_s)?;
-        let mut least = None;
+        let mut best = None;
         for (number, (aim, priced)) in AIMS.into_iter().zip(all).enumerate() {
             let mut cost_s = priced.first().map_or(f64::INFINITY, |best| best.cost_s);
             let mut found = vec![Found { stretches: vec![whole.clone()], span_s: run_s, priced }];
             while let (Some(last), true) = (found.last(), found.len() < MOST) {
-                let Some(best) = last.priced.first() else { break };
-                let scale = Scale { aim, ..search(&pilot, &last.stretches, run_s, last.span_s, settings).scale };
-                let left = left(&pilot, &last.stretches, &best.candidate, &scale);
+                let Some(cheapest) = last.priced.first() else { break };
+                let left = left(&pilot, &last.stretches, cheapest.candidate, &scale(last.span_s, aim));
                 if left.cost_s < GAIN * run_s {
                     break;
                 }
@@ -100,27 +99,25 @@ impl Markers {
                 cost_s -= saved_s;
                 found.push(Found { stretches: left.stretches, span_s: left.span_s, priced });
             }
-            if cost_s <= PAYS * run_s {
-                return Ok(Markers { pilot, run_s, aim, found, cost_s });
+            let pays = cost_s <= PAYS * run_s;
+            if pays || best.is_none() {
+                best = Some((aim, found, pays));
             }
-            least.get_or_insert((aim, found, cost_s));
+            if pays {
+                break;
+            }
         }
-        let (aim, found, cost_s) = least.expect("there are errors to aim at");
-        Ok(Markers { pilot, run_s, aim, found, cost_s })
-    }
-
-    /// Whether measuring pays.
-    pub fn pay(&self) -> bool {
-        self.cost_s <= PAYS * self.run_s
+        let (aim, found, pays) = best.expect("there are errors to aim at");
+        Ok(Markers { pilot, aim, found, pays })
     }
 
     /// For each marker, those that are looked at more closely ([`marker::finalists`]), with the positions (symbols before
     /// the cut) at which they end a segment. Within a stretch that has a marker of its own only that one counts.
-    pub fn finalists(&self, mut room: u64, settings: &Settings) -> Vec<Vec<(Priced, Vec<u64>)>> {
+    pub fn finalists(&self, mut room: u64) -> Vec<Vec<(Priced, Vec<u64>)>> {
         let of = |(number, found): (usize, &Found)| {
             let finalists = marker::finalists(&self.pilot, &found.priced, found.span_s, room);
-            let mut positions =
-                search(&self.pilot, &found.stretches, self.run_s, found.span_s, settings).positions(&finalists);
+            let candidates: Vec<Candidate> = finalists.iter().map(|priced| priced.candidate).collect();
+            let mut positions = marker::positions(&self.pilot, &found.stretches, &candidates);
             for further in &self.found[number + 1..] {
                 let within = |at: u64| {
                     let near = further.stretches.partition_point(|stretch| (stretch.end as u64) <= at);
@@ -135,23 +132,10 @@ impl Markers {
     }
 }
 
-fn search<'a>(
-    pilot: &'a Pilot,
-    stretches: &'a [Range<usize>],
-    run_s: f64,
-    span_s: f64,
-    settings: &Settings,
-) -> Search<'a> {
-    let scale = Scale { run_s, span_s, relevance: settings.relevance, aim: AIMS[0] };
-    Search { pilot, stretches, scale, threads: settings.threads }
-}
-
 /// The stretches that a marker leaves dear to measure: neighbouring segments that do not repeat, and each long one that
 /// does.
-fn left(pilot: &Pilot, stretches: &[Range<usize>], marker: &Candidate, scale: &Scale) -> Left {
-    let priced = Priced { candidate: *marker, cost_s: 0.0, samples: 0 };
-    let search = Search { pilot, stretches, scale: *scale, threads: 1 };
-    let ends = search.positions(&[priced]).swap_remove(0);
+fn left(pilot: &Pilot, stretches: &[Range<usize>], marker: Candidate, scale: &Scale) -> Left {
+    let ends = marker::positions(pilot, stretches, &[marker]).swap_remove(0);
     let segments = segments(pilot, stretches, &ends, scale.run_s);
     let mut classes: FastMap<u64, Times> = FastMap::default();
     segments.iter().for_each(|segment| classes.entry(segment.class).or_default().push(segment.time_s));

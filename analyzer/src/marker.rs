@@ -82,6 +82,11 @@ impl Times {
         ((self.squares - self.sum * self.sum / n) / (n - 1.0)).max(0.0).sqrt()
     }
 
+    /// Their number times the standard deviation within short stretches (n s in [`needed`]).
+    pub fn spread(&self) -> f64 {
+        self.count as f64 * self.local_sd()
+    }
+
     /// The standard deviation within short stretches (from successive differences): what is left of it when samples
     /// are spread over the run, so that drift and levels are sampled too.
     pub fn local_sd(&self) -> f64 {
@@ -95,8 +100,7 @@ impl Times {
 /// How many occurrences of a class must be measured for an error of `aim` seconds in a run whose classes have
 /// `all` = sum of n s: at least 3, at most all.
 pub fn needed(times: &Times, all: f64, aim: f64) -> u64 {
-    let spread = times.count as f64 * times.local_sd();
-    let wanted = spread * all / (aim * aim).max(f64::MIN_POSITIVE);
+    let wanted = times.spread() * all / (aim * aim).max(f64::MIN_POSITIVE);
     let finite = wanted / (1.0 + wanted / times.count.max(1) as f64);
     (finite.ceil() as u64).clamp(3, times.count.max(3)).min(times.count)
 }
@@ -139,7 +143,7 @@ impl Scale {
 
     /// The sum of n s over what repeats, as [`needed`] takes it.
     pub fn spread<'t>(&self, classes: impl Iterator<Item = &'t Times>) -> f64 {
-        classes.filter(|t| self.sort(t) == Sort::Repeating).map(|t| t.count as f64 * t.local_sd()).sum()
+        classes.filter(|t| self.sort(t) == Sort::Repeating).map(Times::spread).sum()
     }
 
     /// What measuring a class that repeats costs in seconds, and how many occurrences are measured.
@@ -342,30 +346,29 @@ impl Search<'_> {
         }
         priced
     }
+}
 
-    /// The positions (symbols before the cut) at which each of `finalists` ends a segment.
-    pub fn positions(&self, finalists: &[Priced]) -> Vec<Vec<u64>> {
-        let mut found = vec![Vec::new(); finalists.len()];
-        let mut lengths: Vec<usize> = finalists.iter().map(|p| p.candidate.length).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        let mut seen = vec![0u64; finalists.len()];
-        for stretch in self.stretches {
-            for &length in &lengths {
-                let own = finalists.iter().map(|p| &p.candidate).enumerate().filter(|(_, c)| c.length == length);
-                let places = Places::new(own);
-                patterns(self.pilot, stretch, length, |at, hash| {
-                    for &number in places.of(hash) {
-                        if seen[number].is_multiple_of(finalists[number].candidate.every) {
-                            found[number].push(at as u64 + 1);
-                        }
-                        seen[number] += 1;
+/// The positions (symbols before the cut) at which each of `candidates` ends a segment of `stretches`.
+pub fn positions(pilot: &Pilot, stretches: &[Range<usize>], candidates: &[Candidate]) -> Vec<Vec<u64>> {
+    let mut found = vec![Vec::new(); candidates.len()];
+    let mut lengths: Vec<usize> = candidates.iter().map(|c| c.length).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let mut seen = vec![0u64; candidates.len()];
+    for stretch in stretches {
+        for &length in &lengths {
+            let places = Places::new(candidates.iter().enumerate().filter(|(_, c)| c.length == length));
+            patterns(pilot, stretch, length, |at, hash| {
+                for &number in places.of(hash) {
+                    if seen[number].is_multiple_of(candidates[number].every) {
+                        found[number].push(at as u64 + 1);
                     }
-                });
-            }
+                    seen[number] += 1;
+                }
+            });
         }
-        found
     }
+    found
 }
 
 fn cheapest_first(prices: &mut [Priced]) {

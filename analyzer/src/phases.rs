@@ -55,8 +55,8 @@ pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Samp
     let stats: Vec<_> = classes.iter().map(|class| class.stats.unwrap_or_else(|| plan::times(&class.times))).collect();
     let relevant: Vec<bool> =
         classes.iter().zip(&stats).map(|(class, t)| class.relevant || t.sum >= relevance * run_s).collect();
-    let spread = |t: &crate::marker::Times| t.count as f64 * t.local_sd();
-    let all: f64 = stats.iter().zip(&relevant).filter(|(t, r)| **r && t.count >= REPEATS).map(|(t, _)| spread(t)).sum();
+    let all: f64 =
+        stats.iter().zip(&relevant).filter(|(t, r)| **r && t.count >= REPEATS).map(|(t, _)| t.spread()).sum();
     let (mut phases, mut covered, mut estimated, mut planned_s) = (Vec::new(), 0.0, 0.0, 0.0);
     for (id, ((class, times), relevant)) in classes.into_iter().zip(&stats).zip(relevant).enumerate() {
         let mut planned = Vec::new();

@@ -67,7 +67,7 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
     for &order in orders {
         let input = Input { symbols: &input.symbols.ordered(order), ..*input };
         let markers = look(&input, stages)?;
-        if markers.pay() {
+        if markers.pays {
             let analysis = Analysis { order, ..cut(&input, &markers, stages)? };
             if analysis.verdict.pays {
                 return Ok(analysis);
@@ -96,7 +96,7 @@ fn look(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Markers, AnalyzeEr
 fn cut(input: &Input<'_>, found: &Markers, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
     let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
     let pilot = &found.pilot;
-    let finalists = found.finalists(room(input), settings);
+    let finalists = found.finalists(room(input));
     let all = finalists.iter().flatten().flat_map(|(_, positions)| positions);
     let mut targets: Vec<u64> = all.copied().chain(1..=EARLY).collect();
     targets.sort_unstable();
