@@ -60,7 +60,9 @@ fn carry_out(job: Job, facade: &Path) -> Result<i32> {
         Job::Checkpoint { program, cuts, recorded, collectives, images, cpu } => {
             checkpoint(program, Plan { cuts, recorded, images }, hooks(collectives), cpu, facade)
         }
-        Job::Replay { images, steps, collectives, out } => replay(&images, steps, hooks(collectives), out, started),
+        Job::Replay { images, steps, collectives, out, within } => {
+            replay(&images, steps, within, hooks(collectives), out, started)
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Cut {
 }
 
 /// What a launch of hosts is to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Job {
     /// Runs a program split and saves its state at each cut; the program runs on to its end.
@@ -50,7 +50,20 @@ pub enum Job {
         collectives: bool,
         /// An existing folder for the reports.
         out: PathBuf,
+        /// How long that may take; none if all steps are to be made.
+        within: Option<Within>,
     },
+}
+
+/// The time that a launch of restarts has. Where it will not do for the next step, that and those after it are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Within {
+    /// From the first rank's start to the end of the last step, in seconds.
+    pub seconds: f64,
+    /// So many steps are made whatever they take.
+    pub least: usize,
+    /// For each step, what its pieces took on the base, in seconds.
+    pub base_s: Vec<f64>,
 }
 
 /// One restart.
@@ -127,7 +140,7 @@ pub struct ReplayReport {
     pub read_s: f64,
     /// How it ended; none where the program went on to its own end.
     pub end: Option<End>,
-    /// The steps.
+    /// The steps that were made: all, or as many as there was time for.
     pub steps: Vec<StepReport>,
 }
 

@@ -1,6 +1,6 @@
 //! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
 use crate::host::{FIRST_FILES, Work, work, write_report};
-use crate::job::{End, ReplayReport, Step, StepReport, stand_file};
+use crate::job::{End, ReplayReport, Step, StepReport, Within, stand_file};
 use crate::restore;
 use crate::restore_over::Remains;
 use anyhow::{Context, Result, anyhow, bail};
@@ -18,6 +18,43 @@ pub(crate) struct Replay {
     out: PathBuf,
     step: Step,
     report: ReplayReport,
+}
+
+/// What the steps of a launch have taken, for whether there is time for the next.
+struct Time {
+    within: Within,
+    started: Instant,
+    steps: usize,
+    /// Time in which the program ran, here and on the base, in seconds.
+    ran_s: f64,
+    base_s: f64,
+    /// Time for all else, in seconds.
+    other_s: f64,
+}
+
+impl Time {
+    fn new(within: Within, started: Instant) -> Time {
+        Time { within, started, steps: 0, ran_s: 0.0, base_s: 0.0, other_s: 0.0 }
+    }
+
+    fn base_s(&self) -> f64 {
+        self.within.base_s.get(self.steps).copied().unwrap_or(0.0)
+    }
+
+    /// A step has taken so many seconds, in `ran_s` of which the program ran.
+    fn spent(&mut self, step_s: f64, ran_s: f64) {
+        self.ran_s += ran_s;
+        self.base_s += self.base_s();
+        self.other_s += (step_s - ran_s).max(0.0);
+        self.steps += 1;
+    }
+
+    /// Whether the next step is to be made: it will take what others have, and the program as much longer than on the base.
+    fn is_left(&self) -> bool {
+        let pace = if self.base_s > 0.0 { self.ran_s / self.base_s } else { 1.0 };
+        let next_s = self.other_s / self.steps.max(1) as f64 + pace * self.base_s();
+        self.steps < self.within.least || self.started.elapsed().as_secs_f64() + next_s <= self.within.seconds
+    }
 }
 
 fn now_ns() -> u64 {
@@ -80,7 +117,14 @@ fn section<T: serde::de::DeserializeOwned>(state: &State, name: &str) -> Result<
 }
 
 /// Restarts the images of a job.
-pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, started: Instant) -> Result<i32> {
+pub(crate) fn replay(
+    path: &Path,
+    steps: Vec<Step>,
+    within: Option<Within>,
+    hooks: Hooks,
+    out: PathBuf,
+    started: Instant,
+) -> Result<i32> {
     let begun = Instant::now();
     let images = Images::open(path)?;
     let Some(first) = steps.first() else { bail!("the job has no steps") };
@@ -124,24 +168,38 @@ pub(crate) fn replay(path: &Path, steps: Vec<Step>, hooks: Hooks, out: PathBuf, 
     let step = Step { cut: first.cut, watch: Vec::new() };
     *work() = Work::Replay(Replay { out, step, report });
     let mut remains = Remains::default();
+    let mut time = within.map(|within| Time::new(within, started));
     let mut steps = steps.into_iter().peekable();
     while let Some(step) = steps.next() {
-        let data = one_step(&images, rank, level, step, std::mem::take(&mut remains))?;
+        let more = if steps.peek().is_some() { time.as_mut() } else { None };
+        let (data, goes_on) = one_step(&images, rank, level, step, std::mem::take(&mut remains), more)?;
+        if !goes_on {
+            break;
+        }
         if steps.peek().is_some() {
             remains = Remains::leave(data);
         }
     }
     space::unmap_all();
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
+    // Those that are left out are done, too.
+    steps.for_each(|_| replay.progress());
     let finalize_s = phasecast_mpi::finish_library(library).as_secs_f64();
     replay.report.end = Some(End { finalize_s, at_ns: now_ns() });
     replay.write();
     Ok(0)
 }
 
-/// Restarts an image over what is left of the one before; returns how many bytes it had. Its memory stays, with nothing
-/// that runs there.
-fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains) -> Result<u64> {
+/// Restarts an image over what is left of the one before; returns how many bytes it had, and whether another step is made,
+/// for which there must be `time`. Its memory stays, with nothing that runs there.
+fn one_step(
+    images: &Images,
+    rank: u32,
+    level: i32,
+    step: Step,
+    remains: Remains,
+    time: Option<&mut Time>,
+) -> Result<(u64, bool)> {
     let started = Instant::now();
     let state = images.state(step.cut, rank)?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
@@ -189,10 +247,16 @@ fn one_step(images: &Images, rank: u32, level: i32, step: Step, remains: Remains
     replay.progress();
     threads::end()?;
     phasecast_mpi::drain(None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;
+    let goes_on = time.is_none_or(|time| {
+        let last_ns = replay.report.steps.last().and_then(|step| step.times_ns.last());
+        let ran_s = last_ns.map_or(0.0, |last| last.saturating_sub(start_ns) as f64 * 1e-9);
+        time.spent(started.elapsed().as_secs_f64(), ran_s);
+        phasecast_mpi::decided(time.is_left())
+    });
     session().tear_down();
     signals::clear();
     files::clear();
-    Ok(restored.data)
+    Ok((restored.data, goes_on))
 }
 
 /// Why there is no image of a rank: the launcher has started too many, or the set is not whole.

@@ -4,7 +4,7 @@ use crate::mpi::Mpi;
 use crate::phasecast;
 use crate::process::{Outcome, start};
 use crate::split::report;
-use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, ReplayReport, Step};
+use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, ReplayReport, Step, Within};
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::fs;
@@ -193,8 +193,20 @@ impl Split {
 
     /// Restarts images. Returns what the launch left and the reports of its ranks.
     pub fn replay(&self, mpi: Mpi, ranks: u32, images: &Path, steps: Vec<Step>) -> (Outcome, Vec<ReplayReport>) {
+        self.replay_within(mpi, ranks, images, steps, None)
+    }
+
+    /// The same, with so much time.
+    pub fn replay_within(
+        &self,
+        mpi: Mpi,
+        ranks: u32,
+        images: &Path,
+        steps: Vec<Step>,
+        within: Option<Within>,
+    ) -> (Outcome, Vec<ReplayReport>) {
         let out = self.next();
-        let job = Job::Replay { images: images.into(), steps, collectives: false, out: out.clone() };
+        let job = Job::Replay { images: images.into(), steps, collectives: false, out: out.clone(), within };
         let outcome = self.host(mpi, ranks, &job);
         let reports = reports(&out, ranks);
         let _ = fs::remove_dir_all(out);

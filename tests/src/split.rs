@@ -208,6 +208,7 @@ impl<'a> Base<'a> {
             steps: vec![Step { cut: cut.id, watch }],
             collectives: false,
             out: out.clone(),
+            within: None,
         };
         let before = files(&self.folder("work"));
         let outcome = finished(&mut self.host(target, &format!("replay-{}.json", cut.id), &job), &how)?;

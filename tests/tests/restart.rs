@@ -2,6 +2,9 @@
 //! something goes wrong. Whatever happens, no process, no scratch folder and no half signature is left.
 
 use nix::sys::signal::Signal;
+use phasecast_checkpoint::job::{Cut, ReplayReport, Step, Within};
+use phasecast_tests::bench::{Command, Split};
+use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::place::{LAUNCHERS, Place, json, send, until_it_pays};
 use phasecast_tests::process::{run, start};
@@ -44,6 +47,26 @@ fn images_of_one_mpi_are_restarted_under_both() {
             |of: &Value| of["phases"].as_array().map(|p| p.iter().map(|p| p["weight"].as_u64()).collect::<Vec<_>>());
         assert_eq!(weights(&prediction), weights(&signed));
         place.assert_clean(&["app.phc"]);
+    }
+}
+
+/// Where the time that a launch has is over, the steps that are left are left out, on all ranks alike.
+#[test]
+fn a_launch_keeps_to_its_time() {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let args = ["128", "400"].map(String::from).into();
+        let program = Command { mpi, ranks: 2, program: compiled(mpi, "stencil.c"), args };
+        let split = Split::new();
+        let (outcome, reports, images) = split.run(&program, &[Cut { id: 0, events: vec![40; 2] }]);
+        assert!(reports.iter().flat_map(|report| &report.cuts).all(|cut| cut.saved), "{reports:?}: {outcome:?}");
+        for (seconds, least, made) in [(0.0, 2, 2), (1e6, 2, 4)] {
+            let steps = vec![Step { cut: 0, watch: vec![vec![60]; 2] }; 4];
+            let within = Within { seconds, least, base_s: vec![0.001; 4] };
+            let (outcome, reports) = split.replay_within(mpi, 2, &images, steps, Some(within));
+            let finished = |report: &ReplayReport| report.steps.iter().filter(|step| step.finished).count();
+            let all: Vec<_> = reports.iter().map(|report| (report.steps.len(), finished(report))).collect();
+            assert_eq!(all, [(made, made); 2], "{outcome:?}");
+        }
     }
 }
 

@@ -181,6 +181,17 @@ pub fn barrier() {
     lower!(library, MPI_Barrier(private));
 }
 
+/// What the first rank has decided.
+pub fn decided(here: bool) -> bool {
+    let s = session();
+    let (library, private) = (s.library, s.private);
+    drop(s);
+    let mut word = i32::from(here);
+    let int = library.constant("MPI_INT").unwrap_or(0);
+    lower!(library, MPI_Bcast(&raw mut word, 1, int, 0, private));
+    word != 0
+}
+
 /// Drops what no rank needs of the log of communicators.
 fn agree_on_comms(s: &mut Session) {
     let library = s.library;

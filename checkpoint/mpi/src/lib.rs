@@ -46,7 +46,7 @@ mod windows;
 mod words;
 
 pub use calls::{MOST, call};
-pub use drain::{barrier, drain, go_on, refuse};
+pub use drain::{barrier, decided, drain, go_on, refuse};
 pub use library::{Library, LibraryError};
 pub use life::{environment, finish_library, prepare, start_library, wtime};
 pub use memory::shared_memory;

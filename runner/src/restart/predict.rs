@@ -6,7 +6,7 @@ use crate::live::phases;
 use crate::output::note;
 use crate::restart::manifest::Images;
 use crate::restart::preflight;
-use crate::restart::replay::Replayer;
+use crate::restart::replay::{Replayer, Room};
 use crate::restart::schedule::{Costs, Seen};
 use crate::restart::windows::{Profile, Window};
 use crate::signature::{Manifest, Signature, this_machine};
@@ -67,7 +67,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         let first = seen.launches == 0;
         seen.one_offs |= windows.iter().any(|w| w.one_off);
         seen.round |= windows.iter().any(|w| !w.one_off);
-        match launch(&replayer, &windows, &mut seen, &mut notes, &profile) {
+        match launch(&replayer, &windows, costs.room(&windows, left), &mut seen, &mut notes, &profile) {
             // What was seen before holds, with the interval that it has.
             Err(error) if !(first || crate::launch::interrupted()) => {
                 notes.push(format!("no further restarts were made: {}", crate::exit::sentence(&error)));
@@ -101,16 +101,18 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
 fn launch(
     replayer: &Replayer<'_>,
     windows: &[Window],
+    room: Room,
     seen: &mut Seen,
     notes: &mut Vec<String>,
     profile: &Profile,
 ) -> Result<()> {
-    let longest = |windows: &[Window]| windows.iter().map(|w| profile.time(w.run())).fold(0.0, f64::max);
+    let base_s = |windows: &[Window]| -> Vec<f64> { windows.iter().map(|w| profile.time(w.run())).collect() };
     let bar = crate::progress::bar("restarting", "restarts");
     let told = |done| bar.set(done, windows.len() as u64);
-    let failure = match replayer.run(windows, longest(windows), &told) {
+    let failure = match replayer.run(windows, base_s(windows), Some(room), &told) {
         Ok(replayed) => {
-            seen.add(replayed, windows.iter().map(|w| profile.time(w.run())).sum());
+            let made = base_s(&windows[..replayed.restarts.len()]);
+            seen.add(replayed, made.iter().sum());
             return Ok(());
         }
         Err(error) => error,
@@ -129,7 +131,7 @@ fn launch(
     ));
     let mut any = false;
     for window in &each {
-        match replayer.run(std::slice::from_ref(window), longest(&[*window]), &|_| ()) {
+        match replayer.run(std::slice::from_ref(window), base_s(&[*window]), None, &|_| ()) {
             Ok(replayed) => {
                 seen.add(replayed, profile.time(window.run()));
                 any = true;

@@ -7,7 +7,7 @@ use crate::restart::{plan, waiting};
 use crate::signature::Signature;
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::{Analysis, Order, Piece, Restart};
-use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport};
+use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport, Within};
 use phasecast_trace::Nanos;
 use phasecast_trace::model::boot_id;
 use serde::de::DeserializeOwned;
@@ -30,7 +30,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// What a launch showed.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
-    /// The restarts, one for each step.
+    /// The restarts, one for each step that was made.
     pub restarts: Vec<Restart>,
     /// For each rank, from its start to the end of MPI_Init, in seconds.
     pub init_s: Vec<f64>,
@@ -48,6 +48,15 @@ pub struct Replayed {
     pub measured_s: f64,
     /// The MPI library.
     pub mpi: String,
+}
+
+/// The time that a launch has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// From the start of the first host to the end of the last restart, in seconds.
+    pub seconds: f64,
+    /// So many restarts are made whatever they take.
+    pub least: usize,
 }
 
 /// How images are restarted: where they are, with what, and along which analysis.
@@ -82,27 +91,36 @@ impl<'a> Replayer<'a> {
         Replayer { source, launcher, images, analysis: &signature.analysis, scratch, launches, stepped, hung }
     }
 
-    /// Restarts windows in this order in one launch. `base_s` is the base time of the longest of them, `told` hears of
-    /// finished steps.
+    /// Restarts windows in this order in one launch, of which each takes `base_s` on the base; if there is `room`, as many
+    /// as there is time for. `told` hears of finished steps.
     ///
     /// # Errors
     /// If the launch fails or hangs, with a diagnosis; then its processes are ended.
-    pub fn run(&self, windows: &[Window], base_s: f64, told: &dyn Fn(u64)) -> Result<Replayed> {
+    pub fn run(
+        &self,
+        windows: &[Window],
+        base_s: Vec<f64>,
+        room: Option<Room>,
+        told: &dyn Fn(u64),
+    ) -> Result<Replayed> {
         let number = self.launches.replace(self.launches.get() + 1);
         let out = self.scratch.join(format!("replay-{number}"));
         fs::create_dir(&out).with_context(|| format!("cannot make the folder {}", out.display()))?;
         let steps = windows.iter().map(|w| self.step(w)).collect::<Result<Vec<Step>>>()?;
         let source = std::path::absolute(self.source)?;
         let collectives = self.analysis.order == Order::Collectives;
-        let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: std::path::absolute(&out)? };
+        let limit = self.patience(base_s.iter().copied().fold(0.0, f64::max));
+        let within = room.map(|Room { seconds, least }| Within { seconds, least, base_s });
+        let least = room.map_or(windows.len(), |room| room.least);
+        let out_path = std::path::absolute(&out)?;
+        let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: out_path, within };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
-        let limit = self.patience(base_s);
         let ended_ns = self.watch(&mut hosts, &out, &steps, limit, told)?;
         let said = hosts.launch.said();
         let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, "report", &said));
         let reports = reports.collect::<Result<Vec<_>>>()?;
-        self.gather(windows, &steps, &reports, [launched_ns, ended_ns])
+        self.gather(windows, least, &steps, &reports, [launched_ns, ended_ns])
     }
 
     /// How long a step may take, with a window of this base time: its image is read first.
@@ -183,6 +201,7 @@ impl<'a> Replayer<'a> {
     fn gather(
         &self,
         windows: &[Window],
+        least: usize,
         steps: &[Step],
         reports: &[ReplayReport],
         [launched, ended]: [u64; 2],
@@ -193,6 +212,7 @@ impl<'a> Replayer<'a> {
             mpi: reports.first().map_or_else(String::new, |r| r.mpi.clone()),
             ..Replayed::default()
         };
+        let made = reports.first().map_or(0, |report| report.steps.len());
         for (rank, report) in reports.iter().enumerate() {
             if report.size != self.analysis.ranks {
                 bail!(
@@ -202,15 +222,12 @@ impl<'a> Replayer<'a> {
                     report.mpi
                 );
             }
-            if report.steps.len() != steps.len() || report.steps.iter().any(|step| !step.finished) {
-                bail!(
-                    "rank {rank} finished {} of {} restarts",
-                    report.steps.iter().filter(|s| s.finished).count(),
-                    steps.len()
-                );
+            let finished = report.steps.iter().filter(|step| step.finished).count();
+            if finished != made || report.steps.len() != made || !(least..=steps.len()).contains(&made) {
+                bail!("rank {rank} finished {finished} of {} restarts", steps.len());
             }
         }
-        for (at, (window, step)) in windows.iter().zip(steps).enumerate() {
+        for (at, (window, step)) in windows.iter().zip(steps).take(made).enumerate() {
             let ranks: Vec<&StepReport> = reports.iter().map(|r| &r.steps[at]).collect();
             let times = ranks
                 .iter()

@@ -1,7 +1,7 @@
 //! What is restarted next: how much launches have shown, what they and restarts cost, and what there is time for.
 use crate::restart::manifest::Images;
 use crate::restart::plan::restart_s;
-use crate::restart::replay::Replayed;
+use crate::restart::replay::{Replayed, Room};
 use crate::restart::windows::{Profile, Window};
 use crate::signature::Manifest;
 use std::collections::BTreeSet;
@@ -18,6 +18,8 @@ const SPARE: f64 = 0.9;
 const LONGEST_S: f64 = 0.5;
 /// What a launch takes beside the launcher and MPI_Init: finding the library, and the end.
 const LAUNCH_S: f64 = 0.15;
+/// What of that is after the last restart.
+const END_S: f64 = 0.05;
 /// A target that takes less than this share of the base's time gets longer windows.
 const FASTER: f64 = 0.7;
 
@@ -205,10 +207,47 @@ impl Costs<'_> {
             let more_s = spare.clamp(0.0, LONGEST_S) / seen.pace();
             round = round.iter().map(|w| self.profile.longer(w, more_s)).collect();
         }
+        let round = self.most_first(round);
         let mut windows = round.repeat(rounds.min(1));
         windows.append(&mut once);
         windows.extend(round.repeat(rounds.saturating_sub(1)));
         windows
+    }
+
+    /// The windows of a round in the order in which they are missed most: first those that show phases that none before
+    /// shows, the longest first, then each as far from those before as can be.
+    fn most_first(&self, mut round: Vec<Window>) -> Vec<Window> {
+        let mut shown = BTreeSet::new();
+        let mut ordered: Vec<Window> = Vec::new();
+        while !round.is_empty() {
+            let key = |window: &Window| {
+                let new: BTreeSet<usize> =
+                    self.profile.phases(window.pieces()).filter(|phase| !shown.contains(phase)).collect();
+                let new_s: f64 = new.into_iter().map(|phase| self.profile.time_of(phase)).sum();
+                let apart = ordered.iter().map(|before| before.after.abs_diff(window.after)).min();
+                (new_s, apart.unwrap_or(0))
+            };
+            let keys: Vec<(f64, usize)> = round.iter().map(key).collect();
+            let further = |&a: &usize, &b: &usize| {
+                keys[a].0.total_cmp(&keys[b].0).then(keys[a].1.cmp(&keys[b].1)).then(b.cmp(&a))
+            };
+            let next = round.remove((0..round.len()).max_by(further).unwrap_or(0));
+            shown.extend(self.profile.phases(next.pieces()));
+            ordered.push(next);
+        }
+        ordered
+    }
+
+    /// The time that a launch of `windows` has of what is left, and how many of them are made in any case: those that show
+    /// the phases that all of them show, as a target may be much slower than the base.
+    pub(super) fn room(&self, windows: &[Window], left: f64) -> Room {
+        let phases = |windows: &[Window]| -> BTreeSet<usize> {
+            windows.iter().filter(|w| !w.one_off).flat_map(|w| self.profile.phases(w.pieces())).collect()
+        };
+        let all = phases(windows);
+        let showing = (1..windows.len()).find(|&count| phases(&windows[..count]) == all).unwrap_or(windows.len());
+        let seconds = left - self.manifest.startup_s - self.manifest.teardown_s - END_S;
+        Room { seconds, least: showing.max(FEWEST.min(windows.len())) }
     }
 }
 
@@ -235,6 +274,12 @@ mod tests {
         left: f64,
         more: bool,
     ) -> (Vec<Window>, Vec<Window>, Profile) {
+        costs_of(analysis, rank_bytes, |costs| {
+            (costs.schedule(seen, left, more), costs.windows.clone(), costs.profile.clone())
+        })
+    }
+
+    fn costs_of<T>(analysis: &Analysis, rank_bytes: u64, look: impl FnOnce(&Costs<'_>) -> T) -> T {
         let profile = Profile::of(analysis).expect("it has cuts");
         let windows = plan(analysis, &profile, None, 0.1);
         let images = Images {
@@ -265,8 +310,33 @@ mod tests {
             teardown_s: 0.05,
             images: None,
         };
-        let costs = Costs { images: &images, windows: windows.clone(), profile: &profile, manifest: &manifest };
-        (costs.schedule(seen, left, more), windows, profile.clone())
+        look(&Costs { images: &images, windows, profile: &profile, manifest: &manifest })
+    }
+
+    #[test]
+    fn the_first_windows_show_all_phases_and_are_made_in_any_case() {
+        for (analysis, least) in [(loop_of(2000, |_| 10 * MS), FEWEST), (two_kinds_and_a_rare_one(400), FEWEST)] {
+            costs_of(&analysis, 80_000_000, |costs| {
+                let steps = costs.schedule(&Seen::default(), 60.0, true);
+                let room = costs.room(&steps, 60.0);
+                let phases = |steps: &[Window]| -> BTreeSet<usize> {
+                    steps.iter().filter(|w| !w.one_off).flat_map(|w| costs.profile.phases(w.pieces())).collect()
+                };
+                assert!(room.least >= least && steps.len() > room.least, "{room:?} of {steps:?}");
+                assert_eq!(phases(&steps[..room.least]), phases(&steps), "{steps:?}");
+                assert!(59.0 < room.seconds && room.seconds < 60.0, "{room:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_round_starts_with_what_is_missed_most() {
+        costs_of(&two_kinds(40), 80_000_000, |costs| {
+            // Of the 40 iterations' pieces, two of the first kind by themselves, or one of the second.
+            let at = |after, measured| Window { after, warm: 0, measured, one_off: false };
+            let [start, first, second, far] = [at(0, 2), at(3, 2), at(5, 1), at(90, 2)];
+            assert_eq!(costs.most_first(vec![start, first, second, far]), [second, far, start, first]);
+        });
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Case {
             let watch = vec![Vec::new(); self.ranks as usize];
             let out = self.folder(&format!("out-{}", target.name()));
             let steps = vec![Step { cut: 0, watch }];
-            let job = Job::Replay { images: images.clone(), steps, collectives: false, out };
+            let job = Job::Replay { images: images.clone(), steps, collectives: false, out, within: None };
             let begun = Instant::now();
             let how = match self.well(&mut self.host(target, &job)) {
                 Ok(()) => format!("well, {:.1} s", begun.elapsed().as_secs_f64()),
