@@ -55,15 +55,25 @@ pub enum Job {
     },
 }
 
-/// The time that a launch of restarts has. Where it will not do for the next step, that and those after it are left out.
+/// The time that a launch of restarts has. Where it will not do for a whole step, that is made shorter; where it will not do
+/// for the shortest, that step and those after it are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Within {
     /// From the first rank's start to the end of the last step, in seconds.
     pub seconds: f64,
     /// So many steps are made whatever they take.
     pub least: usize,
-    /// For each step, what its pieces took on the base, in seconds.
+    /// The steps.
+    pub steps: Vec<StepTime>,
+}
+
+/// What a step takes. Each of its ranks watches as many positions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepTime {
+    /// From its start to each position on the base, in seconds.
     pub base_s: Vec<f64>,
+    /// So many positions are reached if it is made.
+    pub fewest: usize,
 }
 
 /// One restart.
@@ -71,8 +81,8 @@ pub struct Within {
 pub struct Step {
     /// The cut that is restarted.
     pub cut: u32,
-    /// For each rank, ascending: positions whose times are wanted. The rank's replay stops at the last. Where all are
-    /// empty the program runs to its end.
+    /// For each rank, ascending: positions whose times are wanted, a position perhaps several times. The rank's replay stops
+    /// at the last. Where all are empty the program runs to its end.
     pub watch: Vec<Vec<u64>>,
 }
 
@@ -162,7 +172,7 @@ pub struct StepReport {
     pub restart_s: f64,
     /// The clock when the program began to run, in ns.
     pub start_ns: u64,
-    /// The same clock at each watched position: when the call that reached it returned.
+    /// The same clock at each watched position, or at as many as there was time for: when the call that reached it returned.
     pub times_ns: Vec<u64>,
     /// Whether all positions (or the program's end) were reached.
     pub finished: bool,

@@ -37,23 +37,28 @@ impl Time {
         Time { within, started, steps: 0, ran_s: 0.0, base_s: 0.0, other_s: 0.0 }
     }
 
-    fn base_s(&self) -> f64 {
-        self.within.base_s.get(self.steps).copied().unwrap_or(0.0)
-    }
-
-    /// A step has taken so many seconds, in `ran_s` of which the program ran.
-    fn spent(&mut self, step_s: f64, ran_s: f64) {
+    /// The next step has reached so many positions, in `step_s` seconds, in `ran_s` of which the program ran.
+    fn spent(&mut self, positions: usize, step_s: f64, ran_s: f64) {
+        let step = self.within.steps.get(self.steps);
+        self.base_s += positions.checked_sub(1).and_then(|last| step?.base_s.get(last)).copied().unwrap_or(0.0);
         self.ran_s += ran_s;
-        self.base_s += self.base_s();
         self.other_s += (step_s - ran_s).max(0.0);
         self.steps += 1;
     }
 
-    /// Whether the next step is to be made: it will take what others have, and the program as much longer than on the base.
-    fn is_left(&self) -> bool {
+    /// How many positions of the next step there is time for: beside the program it will take what others have, and the
+    /// program as much longer than on the base. None if it is to be left out.
+    fn positions(&self) -> usize {
+        let Some(next) = self.within.steps.get(self.steps) else { return 0 };
         let pace = if self.base_s > 0.0 { self.ran_s / self.base_s } else { 1.0 };
-        let next_s = self.other_s / self.steps.max(1) as f64 + pace * self.base_s();
-        self.steps < self.within.least || self.started.elapsed().as_secs_f64() + next_s <= self.within.seconds
+        let other_s = self.other_s / self.steps.max(1) as f64;
+        let left_s = self.within.seconds - self.started.elapsed().as_secs_f64() - other_s;
+        let reached = next.base_s.partition_point(|base_s| pace * base_s <= left_s);
+        match reached >= next.fewest {
+            true => reached,
+            false if self.steps < self.within.least => next.fewest,
+            false => 0,
+        }
     }
 }
 
@@ -170,10 +175,13 @@ pub(crate) fn replay(
     let mut remains = Remains::default();
     let mut time = within.map(|within| Time::new(within, started));
     let mut steps = steps.into_iter().peekable();
-    while let Some(step) = steps.next() {
-        let more = if steps.peek().is_some() { time.as_mut() } else { None };
-        let (data, goes_on) = one_step(&images, rank, level, step, std::mem::take(&mut remains), more)?;
-        if !goes_on {
+    let mut positions = usize::MAX;
+    while let Some(mut step) = steps.next() {
+        step.watch.iter_mut().for_each(|watch| watch.truncate(positions));
+        let time = if steps.peek().is_some() { time.as_mut() } else { None };
+        let (data, next) = one_step(&images, rank, level, step, std::mem::take(&mut remains), time)?;
+        positions = next;
+        if positions == 0 {
             break;
         }
         if steps.peek().is_some() {
@@ -190,8 +198,8 @@ pub(crate) fn replay(
     Ok(0)
 }
 
-/// Restarts an image over what is left of the one before; returns how many bytes it had, and whether another step is made,
-/// for which there must be `time`. Its memory stays, with nothing that runs there.
+/// Restarts an image over what is left of the one before; returns how many bytes it had, and how many positions of the next
+/// there is `time` for. Its memory stays, with nothing that runs there.
 fn one_step(
     images: &Images,
     rank: u32,
@@ -199,7 +207,7 @@ fn one_step(
     step: Step,
     remains: Remains,
     time: Option<&mut Time>,
-) -> Result<(u64, bool)> {
+) -> Result<(u64, usize)> {
     let started = Instant::now();
     let state = images.state(step.cut, rank)?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
@@ -247,16 +255,16 @@ fn one_step(
     replay.progress();
     threads::end()?;
     phasecast_mpi::drain(None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;
-    let goes_on = time.is_none_or(|time| {
-        let last_ns = replay.report.steps.last().and_then(|step| step.times_ns.last());
-        let ran_s = last_ns.map_or(0.0, |last| last.saturating_sub(start_ns) as f64 * 1e-9);
-        time.spent(started.elapsed().as_secs_f64(), ran_s);
-        phasecast_mpi::decided(time.is_left())
+    let next = time.map_or(usize::MAX, |time| {
+        let times_ns = replay.report.steps.last().map_or(&[][..], |step| &step.times_ns);
+        let ran_s = times_ns.last().map_or(0.0, |last| last.saturating_sub(start_ns) as f64 * 1e-9);
+        time.spent(times_ns.len(), started.elapsed().as_secs_f64(), ran_s);
+        phasecast_mpi::decided(time.positions() as u64) as usize
     });
     session().tear_down();
     signals::clear();
     files::clear();
-    Ok((restored.data, goes_on))
+    Ok((restored.data, next))
 }
 
 /// Why there is no image of a rank: the launcher has started too many, or the set is not whole.

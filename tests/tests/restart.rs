@@ -2,7 +2,7 @@
 //! something goes wrong. Whatever happens, no process, no scratch folder and no half signature is left.
 
 use nix::sys::signal::Signal;
-use phasecast_checkpoint::job::{Cut, ReplayReport, Step, Within};
+use phasecast_checkpoint::job::{Cut, ReplayReport, Step, StepTime, Within};
 use phasecast_tests::bench::{Command, Split};
 use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
@@ -50,7 +50,7 @@ fn images_of_one_mpi_are_restarted_under_both() {
     }
 }
 
-/// Where the time that a launch has is over, the steps that are left are left out, on all ranks alike.
+/// Where the time that a launch has is over, steps are made as short as they may be, and then left out, on all ranks alike.
 #[test]
 fn a_launch_keeps_to_its_time() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
@@ -59,13 +59,15 @@ fn a_launch_keeps_to_its_time() {
         let split = Split::new();
         let (outcome, reports, images) = split.run(&program, &[Cut { id: 0, events: vec![40; 2] }]);
         assert!(reports.iter().flat_map(|report| &report.cuts).all(|cut| cut.saved), "{reports:?}: {outcome:?}");
-        for (seconds, least, made) in [(0.0, 2, 2), (1e6, 2, 4)] {
-            let steps = vec![Step { cut: 0, watch: vec![vec![60]; 2] }; 4];
-            let within = Within { seconds, least, base_s: vec![0.001; 4] };
+        let time = StepTime { base_s: vec![0.001, 0.002, 0.003], fewest: 2 };
+        for (seconds, least, made) in [(0.0, 2, [3, 2].to_vec()), (1e6, 2, vec![3; 4])] {
+            let steps = vec![Step { cut: 0, watch: vec![vec![50, 60, 60]; 2] }; 4];
+            let within = Within { seconds, least, steps: vec![time.clone(); 4] };
             let (outcome, reports) = split.replay_within(mpi, 2, &images, steps, Some(within));
-            let finished = |report: &ReplayReport| report.steps.iter().filter(|step| step.finished).count();
-            let all: Vec<_> = reports.iter().map(|report| (report.steps.len(), finished(report))).collect();
-            assert_eq!(all, [(made, made); 2], "{outcome:?}");
+            assert!(reports.iter().flat_map(|report| &report.steps).all(|step| step.finished), "{reports:?}");
+            let reached = |report: &ReplayReport| report.steps.iter().map(|step| step.times_ns.len()).collect();
+            let all: Vec<Vec<usize>> = reports.iter().map(reached).collect();
+            assert_eq!(all, [made.clone(), made], "{outcome:?}");
         }
     }
 }

@@ -182,14 +182,14 @@ pub fn barrier() {
 }
 
 /// What the first rank has decided.
-pub fn decided(here: bool) -> bool {
+pub fn decided(here: u64) -> u64 {
     let s = session();
     let (library, private) = (s.library, s.private);
     drop(s);
-    let mut word = i32::from(here);
-    let int = library.constant("MPI_INT").unwrap_or(0);
-    lower!(library, MPI_Bcast(&raw mut word, 1, int, 0, private));
-    word != 0
+    let mut number = here;
+    let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
+    lower!(library, MPI_Bcast(&raw mut number, 1, word, 0, private));
+    number
 }
 
 /// Drops what no rank needs of the log of communicators.

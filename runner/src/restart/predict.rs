@@ -6,12 +6,13 @@ use crate::live::phases;
 use crate::output::note;
 use crate::restart::manifest::Images;
 use crate::restart::preflight;
-use crate::restart::replay::{Replayer, Room};
+use crate::restart::replay::Replayer;
 use crate::restart::schedule::{Costs, Seen};
 use crate::restart::windows::{Profile, Window};
 use crate::signature::{Manifest, Signature, this_machine};
 use anyhow::{Context, Result};
 use phasecast_analyzer::{Analysis, Edge, Estimate, Restart, estimate_restarts};
+use phasecast_checkpoint::job::Within;
 use phasecast_prediction::{Prediction, TimelinePiece, Uncertainty, VERSION};
 use std::path::Path;
 use std::time::Instant;
@@ -67,7 +68,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         let first = seen.launches == 0;
         seen.one_offs |= windows.iter().any(|w| w.one_off);
         seen.round |= windows.iter().any(|w| !w.one_off);
-        match launch(&replayer, &windows, costs.room(&windows, left), &mut seen, &mut notes, &profile) {
+        match launch(&replayer, &windows, costs.within(&windows, left), &mut seen, &mut notes, &profile) {
             // What was seen before holds, with the interval that it has.
             Err(error) if !(first || crate::launch::interrupted()) => {
                 notes.push(format!("no further restarts were made: {}", crate::exit::sentence(&error)));
@@ -101,18 +102,19 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
 fn launch(
     replayer: &Replayer<'_>,
     windows: &[Window],
-    room: Room,
+    within: Within,
     seen: &mut Seen,
     notes: &mut Vec<String>,
     profile: &Profile,
 ) -> Result<()> {
-    let base_s = |windows: &[Window]| -> Vec<f64> { windows.iter().map(|w| profile.time(w.run())).collect() };
+    let longest = |windows: &[Window]| windows.iter().map(|w| profile.time(w.run())).fold(0.0, f64::max);
     let bar = crate::progress::bar("restarting", "restarts");
     let told = |done| bar.set(done, windows.len() as u64);
-    let failure = match replayer.run(windows, base_s(windows), Some(room), &told) {
+    let failure = match replayer.run(windows, longest(windows), Some(within), &told) {
         Ok(replayed) => {
-            let made = base_s(&windows[..replayed.restarts.len()]);
-            seen.add(replayed, made.iter().sum());
+            let made = |(w, r): (&Window, &Restart)| profile.time(w.after + 1..w.pieces().start + r.times[0].len());
+            let base_s = windows.iter().zip(&replayed.restarts).map(made).sum();
+            seen.add(replayed, base_s);
             return Ok(());
         }
         Err(error) => error,
@@ -131,7 +133,7 @@ fn launch(
     ));
     let mut any = false;
     for window in &each {
-        match replayer.run(std::slice::from_ref(window), base_s(&[*window]), None, &|_| ()) {
+        match replayer.run(std::slice::from_ref(window), longest(&[*window]), None, &|_| ()) {
             Ok(replayed) => {
                 seen.add(replayed, profile.time(window.run()));
                 any = true;

@@ -59,8 +59,7 @@ pub fn launch(signature: &Signature, images: &Images, source: &Path, launcher: &
     let replayer = Replayer::new(signature, images, source, launcher, scratch);
     let length = |w: &&Window| w.run().len();
     let shortest: Vec<Window> = images.windows.iter().min_by_key(length).copied().into_iter().collect();
-    let profile = Profile::of(&signature.analysis);
-    let base_s = shortest.iter().map(|w| profile.as_ref().map_or(0.0, |p| p.time(w.run()))).collect();
+    let base_s = Profile::of(&signature.analysis).map_or(0.0, |p| shortest.iter().map(|w| p.time(w.run())).sum());
     match replayer.run(&shortest, base_s, None, &|_| ()) {
         Ok(replayed) => {
             let slowest = replayed.init_s.iter().copied().fold(0.0, f64::max);

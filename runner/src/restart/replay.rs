@@ -50,15 +50,6 @@ pub struct Replayed {
     pub mpi: String,
 }
 
-/// The time that a launch has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Room {
-    /// From the start of the first host to the end of the last restart, in seconds.
-    pub seconds: f64,
-    /// So many restarts are made whatever they take.
-    pub least: usize,
-}
-
 /// How images are restarted: where they are, with what, and along which analysis.
 pub struct Replayer<'a> {
     /// The signature, a packed set of images, or a folder of them.
@@ -91,27 +82,20 @@ impl<'a> Replayer<'a> {
         Replayer { source, launcher, images, analysis: &signature.analysis, scratch, launches, stepped, hung }
     }
 
-    /// Restarts windows in this order in one launch, of which each takes `base_s` on the base; if there is `room`, as many
-    /// as there is time for. `told` hears of finished steps.
+    /// Restarts windows in this order in one launch, or as much of them as there is time for. `base_s` is the base time of the
+    /// longest of them, `told` hears of finished steps.
     ///
     /// # Errors
     /// If the launch fails or hangs, with a diagnosis; then its processes are ended.
-    pub fn run(
-        &self,
-        windows: &[Window],
-        base_s: Vec<f64>,
-        room: Option<Room>,
-        told: &dyn Fn(u64),
-    ) -> Result<Replayed> {
+    pub fn run(&self, windows: &[Window], base_s: f64, within: Option<Within>, told: &dyn Fn(u64)) -> Result<Replayed> {
         let number = self.launches.replace(self.launches.get() + 1);
         let out = self.scratch.join(format!("replay-{number}"));
         fs::create_dir(&out).with_context(|| format!("cannot make the folder {}", out.display()))?;
         let steps = windows.iter().map(|w| self.step(w)).collect::<Result<Vec<Step>>>()?;
         let source = std::path::absolute(self.source)?;
         let collectives = self.analysis.order == Order::Collectives;
-        let limit = self.patience(base_s.iter().copied().fold(0.0, f64::max));
-        let within = room.map(|Room { seconds, least }| Within { seconds, least, base_s });
-        let least = room.map_or(windows.len(), |room| room.least);
+        let limit = self.patience(base_s);
+        let least = within.as_ref().map_or(windows.len(), |within| within.least);
         let out_path = std::path::absolute(&out)?;
         let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: out_path, within };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
@@ -120,7 +104,7 @@ impl<'a> Replayer<'a> {
         let said = hosts.launch.said();
         let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, "report", &said));
         let reports = reports.collect::<Result<Vec<_>>>()?;
-        self.gather(windows, least, &steps, &reports, [launched_ns, ended_ns])
+        self.gather(windows, least, &reports, [launched_ns, ended_ns])
     }
 
     /// How long a step may take, with a window of this base time: its image is read first.
@@ -139,20 +123,13 @@ impl<'a> Replayer<'a> {
         self.hung.get()
     }
 
-    /// The step that measures a window: every rank's positions at the ends of its pieces, each once. A rank is at the end
-    /// of pieces in which it has no events when it starts; that is watched for only where there is nothing else.
+    /// The step that measures a window: every rank's positions at the ends of its pieces. A rank is at the end of pieces in
+    /// which it has no events when it starts.
     fn step(&self, window: &Window) -> Result<Step> {
         let cut =
             self.images.cut_of(window).with_context(|| format!("there is no image after piece {}", window.after))?;
-        let positions = |(pieces, &start): (&Vec<Piece>, &u64)| {
-            let mut ends: Vec<u64> = pieces[window.run()].iter().map(|piece| piece.end).collect();
-            ends.dedup();
-            if ends.len() > 1 {
-                ends.retain(|&end| end > start);
-            }
-            ends
-        };
-        Ok(Step { cut: cut.id, watch: self.analysis.pieces.iter().zip(&cut.events).map(positions).collect() })
+        let ends = |pieces: &Vec<Piece>| pieces[window.run()].iter().map(|piece| piece.end).collect();
+        Ok(Step { cut: cut.id, watch: self.analysis.pieces.iter().map(ends).collect() })
     }
 
     /// Waits for the end of the launch; when it was, on the monotonic clock in ns.
@@ -202,7 +179,6 @@ impl<'a> Replayer<'a> {
         &self,
         windows: &[Window],
         least: usize,
-        steps: &[Step],
         reports: &[ReplayReport],
         [launched, ended]: [u64; 2],
     ) -> Result<Replayed> {
@@ -223,19 +199,18 @@ impl<'a> Replayer<'a> {
                 );
             }
             let finished = report.steps.iter().filter(|step| step.finished).count();
-            if finished != made || report.steps.len() != made || !(least..=steps.len()).contains(&made) {
-                bail!("rank {rank} finished {finished} of {} restarts", steps.len());
+            if finished != made || report.steps.len() != made || !(least..=windows.len()).contains(&made) {
+                bail!("rank {rank} finished {finished} of {} restarts", windows.len());
             }
         }
-        for (at, (window, step)) in windows.iter().zip(steps).take(made).enumerate() {
+        for (at, window) in windows.iter().take(made).enumerate() {
             let ranks: Vec<&StepReport> = reports.iter().map(|r| &r.steps[at]).collect();
-            let times = ranks
-                .iter()
-                .enumerate()
-                .map(|(rank, report)| self.piece_times(window, rank, &step.watch[rank], report));
-            let times = times.collect::<Option<Vec<_>>>().with_context(|| {
-                format!("the times of restart {at} are not as many as were asked for, or out of order")
-            })?;
+            let pieces = ranks[0].times_ns.len();
+            let fits = (window.warm + 1..=window.run().len()).contains(&pieces);
+            if !fits || ranks.iter().any(|report| report.times_ns.len() != pieces) {
+                bail!("the times of restart {at} are not as many as were asked for");
+            }
+            let times: Vec<Vec<Nanos>> = ranks.iter().map(|report| piece_times(report)).collect();
             let sum = |of: &[Nanos]| of.iter().map(|t| t.seconds()).sum::<f64>();
             let most = |of: &dyn Fn(&Vec<Nanos>) -> f64| times.iter().map(of).fold(0.0, f64::max);
             replayed.restart_s += ranks.iter().map(|r| r.restart_s).fold(0.0, f64::max);
@@ -260,25 +235,18 @@ impl<'a> Replayer<'a> {
         }
         Ok(replayed)
     }
+}
 
-    /// The times of all pieces that ran, warm-up first, from the times at the positions.
-    fn piece_times(&self, window: &Window, rank: usize, watch: &[u64], report: &StepReport) -> Option<Vec<Nanos>> {
-        if report.times_ns.len() != watch.len() {
-            return None;
-        }
-        let mut before = report.start_ns;
-        let time = |piece: &Piece| {
-            let at = match watch.binary_search(&piece.end) {
-                Ok(place) => *report.times_ns.get(place)?,
-                Err(0) => report.start_ns,
-                Err(_) => return None,
-            };
-            // A rank without events in a piece is at its end when it is at the end of the one before.
-            let at = at.max(before);
-            Some(Nanos(at - std::mem::replace(&mut before, at)))
-        };
-        self.analysis.pieces[rank].get(window.run())?.iter().map(time).collect()
-    }
+/// The times of all pieces that ran, warm-up first. A rank without events in a piece is at its end when it is at the end of
+/// the one before.
+fn piece_times(report: &StepReport) -> Vec<Nanos> {
+    let mut before = report.start_ns;
+    let time = |&at: &u64| {
+        let from = before;
+        before = at.max(from);
+        Nanos(before - from)
+    };
+    report.times_ns.iter().map(time).collect()
 }
 
 /// Hosts under a launcher. Ended when dropped, with all processes on this machine that carry the job's name.

@@ -1,9 +1,10 @@
 //! What is restarted next: how much launches have shown, what they and restarts cost, and what there is time for.
 use crate::restart::manifest::Images;
 use crate::restart::plan::restart_s;
-use crate::restart::replay::{Replayed, Room};
+use crate::restart::replay::Replayed;
 use crate::restart::windows::{Profile, Window};
 use crate::signature::Manifest;
+use phasecast_checkpoint::job::{StepTime, Within};
 use std::collections::BTreeSet;
 
 /// The fewest windows that are measured, whatever they cost.
@@ -196,6 +197,7 @@ impl Costs<'_> {
             }
         }
         let mut rounds = usize::from(!seen.round);
+        let mut pilot = None;
         if more && count > 0 && round.len() == count {
             let room = left + rounds as f64 * round_s;
             if ROUNDS.0 as f64 * round_s <= ROUNDS.1 * room {
@@ -203,14 +205,22 @@ impl Costs<'_> {
             } else if round_s <= room {
                 rounds = 1;
             }
-            let spare = SPARE * (room / rounds.max(1) as f64 - round_s) / count as f64;
+            round = self.most_first(round);
+            // How fast the target is shows in a window that is not made longer. It is made again at the end.
+            pilot = round.first().copied().filter(|_| rounds == 1 && seen.launches == 0);
+            let pilot_s = pilot.map_or(0.0, |w| self.window_s(&w, seen));
+            let spare = SPARE * ((room - pilot_s) / rounds.max(1) as f64 - round_s) / count as f64;
             let more_s = spare.clamp(0.0, LONGEST_S) / seen.pace();
             round = round.iter().map(|w| self.profile.longer(w, more_s)).collect();
+            pilot = pilot.filter(|w| spare > 0.0 && *w != round[0]);
         }
-        let round = self.most_first(round);
         let mut windows = round.repeat(rounds.min(1));
         windows.append(&mut once);
         windows.extend(round.repeat(rounds.saturating_sub(1)));
+        if let Some(pilot) = pilot {
+            let again = std::mem::replace(&mut windows[0], pilot);
+            windows.push(again);
+        }
         windows
     }
 
@@ -238,16 +248,35 @@ impl Costs<'_> {
         ordered
     }
 
-    /// The time that a launch of `windows` has of what is left, and how many of them are made in any case: those that show
-    /// the phases that all of them show, as a target may be much slower than the base.
-    pub(super) fn room(&self, windows: &[Window], left: f64) -> Room {
+    /// The time that a launch of `windows` has of what is left. In any case those windows are made that show the phases
+    /// that all of them show, as long as they were planned, as a target may be much slower than the base.
+    pub(super) fn within(&self, windows: &[Window], left: f64) -> Within {
         let phases = |windows: &[Window]| -> BTreeSet<usize> {
             windows.iter().filter(|w| !w.one_off).flat_map(|w| self.profile.phases(w.pieces())).collect()
         };
         let all = phases(windows);
         let showing = (1..windows.len()).find(|&count| phases(&windows[..count]) == all).unwrap_or(windows.len());
         let seconds = left - self.manifest.startup_s - self.manifest.teardown_s - END_S;
-        Room { seconds, least: showing.max(FEWEST.min(windows.len())) }
+        let repeating = |windows: &[Window]| -> BTreeSet<usize> {
+            windows.iter().filter(|w| !w.one_off).map(|w| w.after).collect()
+        };
+        // One that shows what others would is as long as that takes.
+        let for_all = repeating(windows).len() == 1 && repeating(&self.windows).len() > 1;
+        let steps = windows.iter().map(|w| self.step(w, for_all)).collect();
+        Within { seconds, least: showing.max(FEWEST.min(windows.len())), steps }
+    }
+
+    /// What a window takes. It may be as short as it was planned, if not `whole`.
+    fn step(&self, window: &Window, whole: bool) -> StepTime {
+        let sum = |sum: &mut f64, piece: usize| {
+            *sum += self.profile.time(piece..piece + 1);
+            Some(*sum)
+        };
+        let base_s = window.run().scan(0.0, sum).collect();
+        let own = |w: &&Window| (w.after, w.one_off) == (window.after, window.one_off);
+        let planned = self.windows.iter().find(own).map(|w| w.run().len()).filter(|_| !whole);
+        let all = window.run().len();
+        StepTime { base_s, fewest: planned.map_or(all, |planned| planned.min(all)) }
     }
 }
 
@@ -315,16 +344,23 @@ mod tests {
 
     #[test]
     fn the_first_windows_show_all_phases_and_are_made_in_any_case() {
-        for (analysis, least) in [(loop_of(2000, |_| 10 * MS), FEWEST), (two_kinds_and_a_rare_one(400), FEWEST)] {
+        for analysis in [loop_of(2000, |_| 10 * MS), two_kinds_and_a_rare_one(400)] {
             costs_of(&analysis, 80_000_000, |costs| {
                 let steps = costs.schedule(&Seen::default(), 60.0, true);
-                let room = costs.room(&steps, 60.0);
+                let within = costs.within(&steps, 60.0);
+                let least = within.least;
                 let phases = |steps: &[Window]| -> BTreeSet<usize> {
                     steps.iter().filter(|w| !w.one_off).flat_map(|w| costs.profile.phases(w.pieces())).collect()
                 };
-                assert!(room.least >= least && steps.len() > room.least, "{room:?} of {steps:?}");
-                assert_eq!(phases(&steps[..room.least]), phases(&steps), "{steps:?}");
-                assert!(59.0 < room.seconds && room.seconds < 60.0, "{room:?}");
+                assert!(least >= FEWEST && steps.len() > least, "{within:?} of {steps:?}");
+                assert_eq!(phases(&steps[..least]), phases(&steps), "{steps:?}");
+                assert!(59.0 < within.seconds && within.seconds < 60.0, "{within:?}");
+                for (window, step) in steps.iter().zip(&within.steps) {
+                    let shorter = Window { measured: step.fewest - window.warm, ..*window };
+                    assert!(costs.windows.contains(&shorter), "{window:?}: {step:?}");
+                    assert!(window.one_off || step.fewest < window.run().len(), "{window:?}: {step:?}");
+                    assert!((step.base_s[step.base_s.len() - 1] - costs.profile.time(window.run())).abs() < 1e-9);
+                }
             });
         }
     }
@@ -381,9 +417,13 @@ mod tests {
         let planned = |w: &Window| windows.iter().any(|p| p.after == w.after && p.measured < w.measured);
         assert!(steps.iter().all(|w| w.one_off || planned(w)), "longer: {steps:?}");
         // 0.45 s for the launch, 0.4 s a round, 0.8 s for the set-up.
-        let (steps, _) = scheduled(&Seen::default(), 1.3, true);
-        assert!(!steps.iter().any(|w| w.one_off) && steps.len() == repeating, "{steps:?}");
-        assert!(steps.iter().all(planned), "rather longer than again: {steps:?}");
+        let (steps, windows) = scheduled(&Seen::default(), 1.3, true);
+        assert!(!steps.iter().any(|w| w.one_off) && steps.len() == repeating + 1, "{steps:?}");
+        assert!(steps[1..].iter().all(planned), "rather longer than again: {steps:?}");
+        assert!(windows.contains(&steps[0]) && steps[0].after == steps[repeating].after, "a target's pace: {steps:?}");
+        let seen = Seen { launches: 1, ..Seen::default() };
+        let (steps, _) = scheduled(&seen, 1.3, true);
+        assert!(steps.len() == repeating && steps.iter().all(planned), "known by then: {steps:?}");
     }
 
     #[test]
