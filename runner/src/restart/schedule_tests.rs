@@ -1,0 +1,154 @@
+//! Tests of what is restarted next.
+use super::*;
+use crate::restart::manifest::{EdgeTimes, FORMAT, Needs, ProgramFile};
+use crate::restart::plan::plan;
+use crate::restart::plan::tests::{MS, loop_of, two_kinds, two_kinds_and_a_rare_one};
+use crate::signature::this_machine;
+use phasecast_analyzer::Analysis;
+
+/// What is scheduled of a loop of 10 ms with a set-up of 0.7 s, with so much time left.
+fn scheduled(seen: &Seen, left: f64, more: bool) -> (Vec<Window>, Vec<Window>) {
+    let (steps, windows, _) = scheduled_of(&loop_of(2000, |_| 10 * MS), 80_000_000, seen, left, more);
+    (steps, windows)
+}
+
+/// The same of any program, with images of so many bytes.
+fn scheduled_of(
+    analysis: &Analysis,
+    rank_bytes: u64,
+    seen: &Seen,
+    left: f64,
+    more: bool,
+) -> (Vec<Window>, Vec<Window>, Profile) {
+    costs_of(analysis, rank_bytes, |costs| {
+        (costs.schedule(seen, left, more), costs.windows.clone(), costs.profile.clone())
+    })
+}
+
+fn costs_of<T>(analysis: &Analysis, rank_bytes: u64, look: impl FnOnce(&Costs<'_>) -> T) -> T {
+    let profile = Profile::of(analysis).expect("it has cuts");
+    let windows = plan(analysis, &profile, None, 0.1);
+    let images = Images {
+        format: FORMAT,
+        created: 0,
+        user: String::new(),
+        program: ProgramFile { path: String::new(), bytes: 0, sha256: String::new() },
+        needs: Needs {
+            architecture: String::new(),
+            cpu_baseline: String::new(),
+            cpu_features: vec![],
+            page_size: 4096,
+            rank_bytes,
+        },
+        cuts: vec![],
+        windows: windows.clone(),
+        edges: vec![EdgeTimes { init_s: 0.2, ..EdgeTimes::default() }],
+        verified: None,
+    };
+    let manifest = Manifest {
+        kind: "restart".into(),
+        phasecast: String::new(),
+        command: vec!["loop".into()],
+        ranks: 1,
+        machine: this_machine(""),
+        aet_s: vec![21.0],
+        startup_s: 0.05,
+        teardown_s: 0.05,
+        images: None,
+    };
+    look(&Costs { images: &images, windows, profile: &profile, manifest: &manifest })
+}
+
+#[test]
+fn the_first_windows_show_all_phases_and_are_made_in_any_case() {
+    for analysis in [loop_of(2000, |_| 10 * MS), two_kinds_and_a_rare_one(400)] {
+        costs_of(&analysis, 80_000_000, |costs| {
+            let steps = costs.schedule(&Seen::default(), 60.0, true);
+            let within = costs.within(&steps, 60.0);
+            let shorter = |(w, step): (&Window, &StepTime)| Window { measured: step.fewest - w.warm, ..*w };
+            let shortest: Vec<Window> = steps.iter().zip(&within.steps).map(shorter).collect();
+            assert!(shortest.iter().all(|w| costs.windows.contains(w)), "{shortest:?}");
+            let repeating =
+                |steps: &[Window]| -> Vec<Window> { steps.iter().filter(|w| !w.one_off).copied().collect() };
+            assert!(repeating(&shortest).iter().zip(repeating(&steps)).all(|(short, w)| short.measured < w.measured));
+            let phases = |steps: &[Window]| -> BTreeSet<usize> {
+                repeating(steps).iter().flat_map(|w| costs.profile.phases(w.pieces())).collect()
+            };
+            assert!(within.least >= FEWEST && steps.len() > within.least, "{within:?} of {steps:?}");
+            assert_eq!(phases(&shortest[..within.least]), phases(&shortest), "{steps:?}");
+            assert!(59.0 < within.seconds && within.seconds < 60.0, "{within:?}");
+            for (window, step) in steps.iter().zip(&within.steps) {
+                assert!((step.base_s[step.base_s.len() - 1] - costs.profile.time(window.run())).abs() < 1e-9);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_round_starts_with_what_is_missed_most() {
+    costs_of(&two_kinds(40), 80_000_000, |costs| {
+        // Of the 40 iterations' pieces, two of the first kind by themselves, or one of the second.
+        let at = |after, measured| Window { after, warm: 0, measured, one_off: false };
+        let [start, first, second, far] = [at(0, 2), at(3, 2), at(5, 1), at(90, 2)];
+        assert_eq!(costs.most_first(vec![start, first, second, far]), [second, far, start, first]);
+    });
+}
+
+#[test]
+fn where_a_restart_is_dear_one_shows_all_phases() {
+    let analysis = two_kinds(40);
+    let (steps, windows, profile) = scheduled_of(&analysis, 4_000_000_000, &Seen::default(), 2.4, true);
+    let phases =
+        |windows: &[Window]| -> BTreeSet<usize> { windows.iter().flat_map(|w| profile.phases(w.pieces())).collect() };
+    assert_eq!(steps.len(), 1, "{steps:?}");
+    assert!(windows.len() > 1 && phases(&steps) == phases(&windows), "{steps:?} for {windows:?}");
+}
+
+#[test]
+fn a_phase_that_takes_little_is_left_out_where_there_is_no_time_for_it() {
+    let analysis = two_kinds_and_a_rare_one(40);
+    let restart_s = restart_s(1_000_000_000, 1);
+    let phases = |left| {
+        let (steps, _, profile) = scheduled_of(&analysis, 1_000_000_000, &Seen::default(), left, true);
+        assert_eq!(steps.len(), 1, "{steps:?}");
+        let shown: BTreeSet<usize> = profile.phases(steps[0].pieces()).collect();
+        (shown, restart_s + profile.time(steps[0].run()))
+    };
+    let (all, all_s) = phases(3.2);
+    let (most, most_s) = phases(2.6);
+    assert!(all.len() == 3 && most.len() == 2 && most_s < all_s, "{all:?} in {all_s}, {most:?} in {most_s}");
+}
+
+#[test]
+fn one_round_is_made_whatever_it_costs() {
+    let (steps, windows) = scheduled(&Seen::default(), 0.0, true);
+    assert!(!steps.is_empty() && steps.len() == windows.iter().filter(|w| !w.one_off).count(), "{steps:?}");
+}
+
+#[test]
+fn one_offs_are_measured_once_and_rounds_fill_the_budget() {
+    let (steps, windows) = scheduled(&Seen::default(), 60.0, true);
+    let repeating = windows.iter().filter(|w| !w.one_off).count();
+    assert_eq!(steps.iter().filter(|w| w.one_off).count(), 1);
+    assert_eq!(steps.len(), 1 + ROUNDS.0 * repeating);
+    assert!(steps[repeating].one_off, "after the first round: {steps:?}");
+    let planned = |w: &Window| windows.iter().any(|p| p.after == w.after && p.measured < w.measured);
+    assert!(steps.iter().all(|w| w.one_off || planned(w)), "longer: {steps:?}");
+    // 0.45 s for the launch, 0.4 s a round, 0.8 s for the set-up.
+    let (steps, windows) = scheduled(&Seen::default(), 1.3, true);
+    assert!(!steps.iter().any(|w| w.one_off) && steps.len() == repeating + 1, "{steps:?}");
+    assert!(steps[1..].iter().all(planned), "rather longer than again: {steps:?}");
+    assert!(windows.contains(&steps[0]) && steps[0].after == steps[repeating].after, "a target's pace: {steps:?}");
+    let seen = Seen { launches: 1, ..Seen::default() };
+    let (steps, _) = scheduled(&seen, 1.3, true);
+    assert!(steps.len() == repeating && steps.iter().all(planned), "known by then: {steps:?}");
+}
+
+#[test]
+fn enough_is_enough() {
+    let seen = Seen { launches: 1, round: true, one_offs: true, ..Seen::default() };
+    assert_eq!(scheduled(&seen, 60.0, false).0, []);
+    assert!(!scheduled(&seen, 60.0, true).0.is_empty());
+    let seen = Seen { launches: 1, round: true, one_offs: false, ..Seen::default() };
+    assert!(scheduled(&seen, 60.0, false).0.iter().all(|w| w.one_off), "only what was not seen yet");
+}
