@@ -38,7 +38,7 @@ pub struct Marker {
     pub pattern: Vec<u64>,
     /// The same in words.
     pub words: String,
-    /// Every how manieth occurrence ends a segment (1: each).
+    /// n: every n-th occurrence ends a segment.
     pub every: u64,
     /// Mean time between the first and the last rank's last exit before a cut, in seconds: quiet cuts have little.
     pub skew_s: f64,

@@ -24,6 +24,10 @@ const MOST_STANDS: u64 = 3_000_000;
 /// Times another's skew up to which a marker is quieter, and not so by chance.
 const QUIETER: f64 = 0.9;
 
+/// The most places of a run at which what repeats is restarted, at each of which the ranks that are ahead wait for the
+/// others, however many occurrences are measured from there.
+pub const RESTARTS: u64 = 6;
+
 /// Within so many symbols of the pilot's first the first cut is looked for: from there on a program can be restarted.
 const EARLY: u64 = 8;
 
@@ -163,7 +167,7 @@ fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Opti
             continue;
         }
         let skew_s = skew as f64 / count as f64 * 1e-9;
-        let cost_s = priced.cost_s + skew_s * priced.samples as f64;
+        let cost_s = priced.cost_s + skew_s * priced.samples.min(RESTARTS) as f64;
         scored.push((cost_s, number, skew_s, in_flight as f64 / count as f64));
     }
     scored.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -292,5 +296,38 @@ fn split_levels(keys: &mut [u64], first: &[u64], second: &[u64]) {
                 keys[at] = mix(key ^ 0x1E7E1).max(1);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::Candidate;
+
+    /// A finalist of four occurrences with its cuts, which are as skewed as that.
+    fn finalist(first: u32, cost_s: f64, samples: u64, skew: u64, cuts: &mut Vec<Cut>) -> (Priced, Vec<u64>) {
+        let candidate = Candidate { length: 1, hash: u64::from(first), count: 4, every: 1, first };
+        let own: Vec<u64> = (0..4).map(|n| u64::from(first) + 100 * n).collect();
+        cuts.extend(own.iter().map(|&at| Cut { at, stands: Vec::new(), skew, in_flight: 0 }));
+        (Priced { candidate, cost_s, samples }, own)
+    }
+
+    #[test]
+    fn skew_costs_once_a_restart_and_not_once_an_occurrence() {
+        let mut cuts = Vec::new();
+        let repeats = finalist(1, 4.5, 100, 100_000_000, &mut cuts);
+        let runs_whole = finalist(2, 9.9, 0, 0, &mut cuts);
+        let (number, skew_s, _) = quietest(&[repeats, runs_whole], &cuts, 10.0).unwrap();
+        assert_eq!(number, 0, "6 restarts of 0.1 s are dearer than the whole run");
+        assert!((skew_s - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn of_markers_that_cost_alike_the_quieter_is_taken() {
+        let mut cuts = Vec::new();
+        let cheaper = finalist(1, 1.0, 10, 10_000_000, &mut cuts);
+        let quieter = finalist(2, 1.2, 10, 1_000_000, &mut cuts);
+        let dear = finalist(3, 2.0, 10, 0, &mut cuts);
+        assert_eq!(quietest(&[cheaper, quieter, dear], &cuts, 10.0).unwrap().0, 1);
     }
 }

@@ -9,7 +9,7 @@ use phasecast_mpi::{Hooks, Library, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{fence, files, signals, space, threads};
 use phasecast_trace::codec;
-use phasecast_trace::model::boot_id;
+use phasecast_trace::model::{RANK_VARIABLES, boot_id};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -252,6 +252,8 @@ fn one_step(
         }
     }
     phasecast_mpi::allow_stops();
+    // The hooks have had it while the program ran.
+    let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     replay.progress();
     threads::end()?;
     phasecast_mpi::drain(None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;
@@ -278,7 +280,6 @@ fn no_image(images: &Images, cut: u32, rank: u32, error: ImageError) -> anyhow::
 }
 
 fn launcher_rank() -> Result<u32> {
-    let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
-    let found = names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    let found = RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     found.context("the launcher does not say which rank this is. Is it an mpirun?")
 }

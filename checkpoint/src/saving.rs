@@ -209,6 +209,6 @@ fn signal_pending() -> bool {
     unsafe {
         let mut pending: libc::sigset_t = std::mem::zeroed();
         libc::sigpending(&raw mut pending);
-        (1..libc::SIGRTMAX()).any(|signal| libc::sigismember(&raw const pending, signal) == 1)
+        (1..=libc::SIGRTMAX()).any(|signal| libc::sigismember(&raw const pending, signal) == 1)
     }
 }

@@ -13,7 +13,7 @@ pub struct BaseRun {
     pub trace: Trace,
     /// From launch to the end of the launcher.
     pub aet_s: f64,
-    /// From launch to the start of the last process.
+    /// From launch to the start of the first process.
     pub startup_s: f64,
     /// From the end of the last process to the end of the launcher.
     pub teardown_s: f64,

@@ -26,7 +26,7 @@ macro_rules! examples {
 
 /// Predicts how long an MPI program will run on another machine.
 ///
-/// phasecast traces one run of the program, finds the few phases that repeat, and measures each of them briefly on
+/// phasecast traces the program on one machine, finds the few phases that repeat, and measures each of them briefly on
 /// the target machine; weight x time, added up, is the predicted run time.
 #[derive(Debug, Parser)]
 #[command(name = "phasecast", version, propagate_version = true, max_term_width = 100)]

@@ -34,7 +34,7 @@ pub struct Manifest {
     pub machine: Machine,
     /// Wall times of the base runs from launch to the end of the launcher, in seconds.
     pub aet_s: Vec<f64>,
-    /// From launch to the start of the last process, in seconds (mean of the base runs).
+    /// From launch to the start of the first process, in seconds (mean of the base runs).
     pub startup_s: f64,
     /// From the end of the last process to the end of the launcher, in seconds (mean of the base runs).
     pub teardown_s: f64,

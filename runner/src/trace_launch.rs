@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use phasecast_trace::TraceError;
 use phasecast_trace::counts::{self, HARDWARE, SOFTWARE};
-use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, PROCESS_VARIABLE};
+use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, PROCESS_VARIABLE, RANK_VARIABLES};
 use phasecast_trace::reader::file_name;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -12,11 +12,8 @@ use std::process::{Command, ExitCode};
 
 /// Name of the tracer's library.
 const LIBRARY: &str = "libphasecast_tracer.so";
-/// Where launchers say which rank a process will be.
-const RANK_VARIABLES: [&str; 5] =
-    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
 
-/// Records a program: `mpirun -n 4 phasecast trace -o run.trace ./program`.
+/// Record a run of a program: `mpirun -n 4 phasecast trace -o run.trace ./program`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TraceArgs {
     /// Folder for the trace, the same for all ranks; it must not hold one yet
@@ -25,7 +22,7 @@ pub struct TraceArgs {
     /// Do not print the summary at the end
     #[arg(short, long)]
     pub quiet: bool,
-    /// When time passes in the trace. With `computing`, only while a rank computes, by the processor time of its thread: so
+    /// The clock of the trace. With `computing`, time passes only while a rank computes, by the processor time of its thread: so
     /// that more ranks than processors can be traced, for `phasecast transform` to add what their communication costs
     #[arg(long, value_enum, default_value_t = ClockArg::Wall)]
     pub clock: ClockArg,
@@ -44,9 +41,9 @@ pub struct TraceArgs {
 /// When time passes in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ClockArg {
-    /// Always
+    /// Time on the wall
     Wall,
-    /// While the rank's own code runs; in MPI it stands still (programs of one thread)
+    /// Processor time of the rank's own code; it stands still in MPI (programs of one thread)
     Computing,
 }
 

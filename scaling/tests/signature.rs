@@ -96,9 +96,10 @@ fn what_cannot_be_is_refused_with_a_reason() {
         assert!(matches!(refused, Err(ScaleError::Time { processors: 4, .. })), "{time}");
     }
     assert!(matches!(runs(&[0, 4], &[1.0, 2.0]).checked(), Err(ScaleError::Processors(_))));
-    // One point fewer than parameters: the form is not tried; the others are.
+    // Two points: the seed's form goes through both.
     let two = scale(runs(&[2, 4], &[10.0, 6.0]).checked().expect("two runs"), &to(&[8]), &|_, _| None).expect("a fit");
     assert!(two.forecasts[0].interval[1] > 1.05 * two.forecasts[0].time, "{:?}", two.forecasts);
+    assert!((two.forecasts[0].time - 4.0).abs() < 1e-6, "{:?}", two.forecasts);
     let rising = runs(&[2, 4, 8], &[1.0, 2.0, 3.0]).checked().expect("runs");
     assert!(rising.notes[0].contains("takes longer at 4 processors"), "{:?}", rising.notes);
     for (text, told) in [

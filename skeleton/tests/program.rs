@@ -27,6 +27,14 @@ proptest! {
         prop_assert!(skeleton.scaling.ratio() >= 0.999, "{:?}", skeleton.scaling);
         let source = skeleton.source(&trace.program, None, &RATES);
         prop_assert!(source.text.contains("MPI_Init") && !source.text.contains("x; int"));
+        // Ranks meet in a collective only if they call it on the same communicator, of which there is one for each group.
+        let mut numbers: Vec<&str> = source.text.lines().filter(|line| line.starts_with("static const int number_")).collect();
+        let made = source.text.matches("= part_of(").count();
+        prop_assert_eq!(made, numbers.len());
+        numbers.iter_mut().for_each(|line| *line = line.split_once('=').map_or(*line, |(_, members)| members));
+        numbers.sort_unstable();
+        numbers.dedup();
+        prop_assert_eq!(made, numbers.len(), "two communicators of the same ranks");
         for of in &skeleton.plan.loops {
             prop_assert!((1..=of.full).contains(&of.count));
         }

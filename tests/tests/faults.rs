@@ -59,7 +59,14 @@ fn ranks_and_launchers_that_die_while_signing() {
             assert_eq!(outcome.code, 1, "{what}: {outcome:?}");
             let told = outcome.stderr.lines().last().unwrap_or_default();
             assert!(told.starts_with("phasecast: ") && told.contains("failed"), "{what}: {outcome:?}");
-            place.assert_clean(&[]);
+            if number == 3 {
+                // What was saved is not lost with the test.
+                assert!(told.contains("app.phc is written"), "{what}: {outcome:?}");
+                run(&mut place.phasecast(&["verify-file", "app.phc"])).succeeded();
+                place.assert_clean(&["app.phc"]);
+            } else {
+                place.assert_clean(&[]);
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Delay {
     pub fixed_ns: u64,
     /// And this share of the block before the call: of the time since the call of MPI before it has returned.
     pub share: f64,
-    /// Only every so manieth call is delayed, the first one first; at least 1.
+    /// Only every n-th call is delayed, the first one first; at least 1.
     pub every: u64,
     /// Where the call returns to: bytes from the start of the module's file.
     pub offset: u64,

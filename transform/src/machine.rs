@@ -101,14 +101,6 @@ impl Machine {
     pub fn link(&self, place: Place) -> Option<&Link> {
         self.links.iter().find(|link| link.place == place)
     }
-
-    /// What a collective costs among so many ranks; where those were not measured, among the most below them, else the
-    /// fewest above.
-    pub fn collective(&self, name: &str, ranks: u32) -> Option<&Collective> {
-        let named = self.collectives.iter().filter(|collective| collective.name == name);
-        let (below, above): (Vec<&Collective>, Vec<&Collective>) = named.partition(|c| c.ranks <= ranks);
-        below.into_iter().max_by_key(|c| c.ranks).or_else(|| above.into_iter().min_by_key(|c| c.ranks))
-    }
 }
 
 /// Where a machine was measured.

@@ -19,7 +19,7 @@ Commands:
   setup    install what the demo and the tests need and the machine lacks
   demo     predict the run time of an example program and compare it with the true one
   test     format, lints, builds and every test
-  bench    measure the tracer, the analyzer, predictions or the split process
+  bench    measure any part: tracer, analyzer, predictions, split process, transformation, skeletons, scaling
   codegen  make the table of MPI procedures and the wrappers anew from the standard's data
 
 `cargo xtask <COMMAND> --help` says more about one of them.

@@ -7,7 +7,7 @@ use crate::session::{Call, session};
 use crate::words::{handle_bytes, read_handle, read_status, write_handle, write_status};
 use phasecast_abi::Kind;
 use phasecast_process::gate::call_upper;
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -15,6 +15,43 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 thread_local! {
     /// The thread pointer that the calling thread has in the upper half.
     pub static UPPER_FS: Cell<usize> = const { Cell::new(0) };
+    /// The stack pointer with which the calling thread has gone into a function of the program that MPI called; zero
+    /// outside of one.
+    static CALLED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Threads that are in a function of the program that MPI called.
+static CALLBACKS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the calling thread is in a function of the program that MPI called: what it calls there are no events. One
+/// that was left by `longjmp` is seen to be over by its stack being gone.
+#[inline(always)]
+pub fn inside() -> bool {
+    let called = CALLED.get();
+    called != 0 && still_inside(called)
+}
+
+#[cold]
+fn still_inside(called: usize) -> bool {
+    let inside = stack_pointer() < called;
+    if !inside {
+        CALLED.set(0);
+        CALLBACKS.fetch_sub(1, Relaxed);
+    }
+    inside
+}
+
+/// Whether any thread is in one: the call that it belongs to is not complete.
+pub fn any_inside() -> bool {
+    inside() || CALLBACKS.load(Relaxed) > 0
+}
+
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let here: usize;
+    // SAFETY: reads the stack pointer.
+    unsafe { asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags)) };
+    here
 }
 
 /// Objects are made again or freed for the sake of an image: the program must not hear of it.
@@ -26,10 +63,17 @@ pub static QUIET: AtomicBool = AtomicBool::new(false);
 /// It takes these arguments.
 unsafe fn upper(function: usize, args: [usize; 6]) -> usize {
     let fs = UPPER_FS.get();
-    session().callbacks += 1;
+    let outermost = !inside();
+    if outermost {
+        CALLED.set(stack_pointer());
+        CALLBACKS.fetch_add(1, Relaxed);
+    }
     // SAFETY: the caller's; this thread has come from the upper half with this thread pointer.
     let result = unsafe { call_upper(fs, function, &args) };
-    session().callbacks -= 1;
+    if outermost {
+        CALLED.set(0);
+        CALLBACKS.fetch_sub(1, Relaxed);
+    }
     result
 }
 
@@ -38,23 +82,23 @@ fn thunk(number: usize, entry: unsafe extern "C" fn()) -> usize {
     static PAGE: Mutex<(usize, usize)> = Mutex::new((0, 4096));
     const SIZE: usize = 32;
     let mut page = PAGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // SAFETY: pages that only this function writes to, a thunk at a time, before its address is known to anybody.
+    // SAFETY: pages that only this function writes to, a thunk at a time, before its address is known to anybody; those
+    // beside it may run.
     unsafe {
         if page.1 + SIZE > 4096 {
             let new = libc::mmap(
                 std::ptr::null_mut(),
                 4096,
-                libc::PROT_READ | libc::PROT_EXEC,
+                libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
                 -1,
                 0,
             );
+            assert!(new != libc::MAP_FAILED, "there is no memory for a function of the program that MPI calls");
             *page = (new as usize, 0);
         }
         let at = page.0 + page.1;
         page.1 += SIZE;
-        let start = page.0 as *mut libc::c_void;
-        libc::mprotect(start, 4096, libc::PROT_READ | libc::PROT_WRITE);
         let code = at as *mut u8;
         // mov r10, number; mov r11, entry; jmp r11
         code.copy_from_nonoverlapping([0x49, 0xba].as_ptr(), 2);
@@ -62,7 +106,6 @@ fn thunk(number: usize, entry: unsafe extern "C" fn()) -> usize {
         code.add(10).copy_from_nonoverlapping([0x49, 0xbb].as_ptr(), 2);
         code.add(12).cast::<usize>().write_unaligned(entry as usize);
         code.add(20).copy_from_nonoverlapping([0x41, 0xff, 0xe3].as_ptr(), 3);
-        libc::mprotect(start, 4096, libc::PROT_READ | libc::PROT_EXEC);
         at
     }
 }

@@ -88,12 +88,13 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let (rank, size) = (s.place.0, s.place.1 as usize);
     let private = s.private;
     let ignore = library.abi.layout().status_ignore;
+    let goes_on = refusal.is_some();
     let refusal = refusal.or_else(|| s.unsaveable.first().cloned());
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
     loop {
-        // Where a thread of a rank that refuses goes on, it completes its requests itself.
-        if refusal.is_none() {
+        // Where a thread goes on, it completes its requests itself.
+        if !goes_on {
             s.progress()?;
         }
         let mut flag = 0i32;

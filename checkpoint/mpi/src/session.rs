@@ -8,7 +8,7 @@ use crate::requests::Requests;
 use crate::shape::{Shape, shapes};
 use crate::upper::Upper;
 use crate::values::Values;
-use crate::{drain, memory};
+use crate::{callbacks, drain, memory};
 use phasecast_process::gate::Frame;
 use rustc_hash::FxHashMap;
 use std::ops::{Deref, DerefMut};
@@ -58,8 +58,6 @@ pub struct Session {
     pub events: u64,
     /// The program is stopped once so many events are reached.
     pub next_stop: u64,
-    /// Callbacks of the program that are running: calls from them are no events.
-    pub callbacks: u32,
     /// Messages to and from each rank of the world.
     pub traffic: Traffic,
     /// What is translated how.
@@ -218,7 +216,6 @@ impl Session {
             memory: memory::Lent::default(),
             events: 0,
             next_stop: u64::MAX,
-            callbacks: 0,
             traffic: Traffic::default(),
             shapes,
             hooks,
@@ -288,7 +285,7 @@ impl Session {
     /// So many events happened.
     #[inline(always)]
     pub fn count(&mut self, events: u64) {
-        self.events += if self.callbacks == 0 && !self.hooks.collectives { events } else { 0 };
+        self.events += if self.hooks.collectives || callbacks::inside() { 0 } else { events };
         self.look();
     }
 
@@ -298,7 +295,7 @@ impl Session {
         let (procedure, size) = (call.shape.procedure, self.place.1 as usize);
         let comm = procedure.param_index(phasecast_abi::Kind::Communicator).and_then(|at| self.comm(call.arg(at)));
         let of_all = comm.is_some_and(|comm| !comm.inter && comm.members.len() == size);
-        self.events += u64::from(self.callbacks == 0 && of_all && procedure.synchronises());
+        self.events += u64::from(of_all && procedure.synchronises() && !callbacks::inside());
         self.look();
     }
 
@@ -369,14 +366,10 @@ pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
 /// The frame is the call's.
 #[cold]
 unsafe fn stop(frame: *mut Frame, result: usize) -> usize {
-    let stop = {
-        let s = session();
-        // In a callback the call that it belongs to is not complete.
-        if s.callbacks > 0 {
-            return result;
-        }
-        s.hooks.stop
-    };
+    if callbacks::any_inside() {
+        return result;
+    }
+    let stop = session().hooks.stop;
     if STOPPED.swap(true, Ordering::Acquire) {
         return result;
     }

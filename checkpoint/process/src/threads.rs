@@ -19,7 +19,7 @@ struct Loan {
     lower: AtomicUsize,
     /// Zero: free.
     upper: AtomicUsize,
-    /// The kernel's number of the borrower.
+    /// The kernel's number of the borrower, by which it is claimed.
     tid: AtomicU32,
 }
 
@@ -85,26 +85,25 @@ fn alive(tid: u32) -> bool {
 /// The lower thread pointer for the calling thread of the upper half, which is not the main one. It runs with the upper
 /// one: no thread-local storage, no allocation.
 pub extern "C" fn lower_fs(upper: usize) -> usize {
-    let tid = sys::gettid();
-    if let Some(loan) = LOANS.iter().find(|l| l.upper.load(Acquire) == upper && l.lower.load(Relaxed) != 0) {
-        loan.tid.store(tid, Relaxed);
-        return loan.lower.load(Relaxed);
+    let own = sys::gettid();
+    let claim = |loan: &Loan| {
+        let lower = loan.lower.load(Acquire);
+        let holder = loan.tid.load(Acquire);
+        let free = || holder == 0 || !alive(holder);
+        let claimed = || free() && loan.tid.compare_exchange(holder, own, AcqRel, Relaxed).is_ok();
+        (lower != 0 && (holder == own || claimed())).then(|| {
+            loan.upper.store(upper, Release);
+            lower
+        })
+    };
+    if let Some(lower) = LOANS.iter().filter(|loan| loan.upper.load(Acquire) == upper).find_map(claim) {
+        return lower;
     }
     let mut ticket = 0;
     loop {
         let parked = PARKED.load(Acquire);
-        for loan in &LOANS {
-            if loan.lower.load(Acquire) == 0 {
-                continue;
-            }
-            let holder = loan.upper.load(Acquire);
-            if holder != 0 && alive(loan.tid.load(Relaxed)) {
-                continue;
-            }
-            if loan.upper.compare_exchange(holder, upper, AcqRel, Relaxed).is_ok() {
-                loan.tid.store(tid, Relaxed);
-                return loan.lower.load(Relaxed);
-            }
+        if let Some(lower) = LOANS.iter().find_map(claim) {
+            return lower;
         }
         // Who is faster may take what was made for this thread: then it asks again.
         if ticket <= parked {
@@ -121,4 +120,33 @@ pub(crate) fn upper_of(lower: usize) -> usize {
         return gate::main_upper();
     }
     LOANS.iter().find(|l| l.lower.load(Relaxed) == lower).map_or(0, |l| l.upper.load(Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+
+    #[test]
+    fn no_two_threads_borrow_from_the_same() {
+        const THREADS: usize = 16;
+        std::thread::spawn(supply);
+        for round in 0..100 {
+            let together = Barrier::new(THREADS);
+            let borrow = |number: usize| {
+                together.wait();
+                let lower = lower_fs(1 + number + THREADS * (round % 2));
+                // All live until all have borrowed.
+                together.wait();
+                lower
+            };
+            let lowers: BTreeSet<usize> = std::thread::scope(|scope| {
+                let borrow = &borrow;
+                let threads: Vec<_> = (0..THREADS).map(|number| scope.spawn(move || borrow(number))).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert_eq!(lowers.len(), THREADS, "round {round}");
+        }
+    }
 }

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 /// Put several predictions side by side, the fastest machine first
 ///
-/// Reads what `phasecast predict` saved with -o or printed with --json. Machines whose intervals overlap with that of
-/// the fastest are marked with ~: which of them is faster is not certain.
+/// Reads what `phasecast predict` saved with -o or printed with --json. Machines whose interval for another run reaches
+/// into that of the fastest are marked with ~: which of them is faster is not certain. The column "interval" is the
+/// narrower one, for the mean.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// The predictions

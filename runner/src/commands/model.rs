@@ -42,7 +42,8 @@ pub struct ModelArgs {
     /// Millions of operations per second, instead of the system's sustained rate
     #[arg(long, value_name = "MFLOPS", value_parser = positive)]
     rate: Option<f64>,
-    /// How many times as long as where they were measured seconds of computation take on the system
+    /// How many times as long computation takes on the system as where it was measured, for applications whose computation
+    /// is in seconds
     #[arg(long, value_name = "K", value_parser = positive, default_value_t = 1.0)]
     ratio: f64,
     /// Draw times and speedup, with logarithmic axes, to this file

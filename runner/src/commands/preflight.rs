@@ -1,7 +1,7 @@
 //! `phasecast preflight`: will a signature with images run on this machine?
 use crate::base::scratch_folder;
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts};
+use crate::launch::{Launcher, catch_interrupts, go_on};
 use crate::output;
 use crate::restart::preflight::{failing, launch, machine, table};
 use crate::signature::Signature;
@@ -48,6 +48,7 @@ pub fn run(args: &PreflightArgs) -> Result<()> {
             Ok(launcher) => launch(&signature, images, &args.signature, &launcher, scratch.path()),
             Err(error) => crate::restart::preflight::no_launcher(&error),
         });
+        go_on()?;
     }
     if args.json {
         output::json(&json!({ "checks": checks }))?;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Levels and phases that are printed.
 const SHOWN: usize = 40;
 
-/// Show how many processors are busy over time, and the phases of that (seed 003)
+/// Show how many processors are busy over time, and the phases of that
 ///
 /// A rank is busy while it is in no call of MPI. The profile is a step function that is exact to the nanosecond; for
 /// smoothing and phases it is made into points of equal length. A phase is a stretch of the profile with one mean and

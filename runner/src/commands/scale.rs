@@ -23,7 +23,7 @@ const SHOWN: usize = 40;
 /// The longest table that is read.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Predict the time on more processors, from runs of the same program on few of them (seed 003)
+/// Predict the time on more processors, from runs of the same program on few of them
 ///
 /// The runs are traces, whose execution profiles are cut into the same phases; or files of `phasecast analyze`, whose
 /// phases are matched by their structure; or one table of times (CSV). To each phase an execution signature is fitted:
@@ -39,7 +39,7 @@ pub struct ScaleArgs {
     to: Vec<u32>,
     #[command(flatten)]
     how: How,
-    /// Only the seed's forms: k p for full utilisation, k for sequential phases, p/(k1 p + k2) for the rest
+    /// Only the forms of the paper (Carlson et al.): k p for full utilisation, k for sequential phases, p/(k1 p + k2) for the rest
     #[arg(long)]
     seed_forms: bool,
     /// Seconds of one unit of a table

@@ -47,13 +47,13 @@ pub struct SignArgs {
     /// How to find phases; images need the marker method
     #[arg(long, value_enum, default_value_t = crate::cli::MethodArg::Marker)]
     method: crate::cli::MethodArg,
-    /// Base runs
+    /// Base runs, 1 or 2: one tells no levels of time from noise
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     runs: u8,
-    /// At most so many images [default: as many as the phases need, up to 18]
+    /// At most N images [default: as many as the phases need, up to 18]
     #[arg(long, value_name = "N", conflicts_with = "live", value_parser = clap::value_parser!(u16).range(1..=1000))]
     images: Option<u16>,
-    /// At most so many bytes of images before compression (as in 500M or 2G)
+    /// At most this many bytes of images before compression (as in 500M or 2G)
     #[arg(long, value_name = "BYTES", conflicts_with = "live", value_parser = cli::size)]
     size_budget: Option<u64>,
     /// Hold the program's C library to what processors of this kind can do, so that images move to them [default:
@@ -195,21 +195,12 @@ fn with_images(
     phasecast_image::pack::pack_file(&saved.folder, &packed)?;
     let _ = std::fs::remove_dir_all(&saved.folder);
     go_on()?;
-    let mut verified = None;
-    if !args.no_verify {
-        note("verifying: predicting this machine");
-        let launcher = args.launcher.as_deref();
-        let wish = Wish { launcher, budget_s: None, precision: crate::commands::predict::PRECISION };
-        let prediction = verify(&signature, &packed, &wish, &signature.manifest.aet_s)?;
-        if let Some(images) = &mut signature.manifest.images {
-            images.verified = Some(mark(&prediction));
-        }
-        if let Some(words) = doubt(&prediction) {
-            note(&words);
-        }
-        verified = Some(prediction);
-    }
+    let tested = if args.no_verify { Ok(None) } else { test(args, &mut signature, &packed).map(Some) };
     signature.save(&args.output, Some(&packed))?;
+    let name = args.output.display();
+    let verified = tested.with_context(|| {
+        format!("{name} is written, but its test on this machine failed (`phasecast verify {name}` tests it again)")
+    })?;
     let (sha256, bytes) = digest(&args.output)?;
     if args.json {
         let mut object = answer(args, &signature);
@@ -220,7 +211,6 @@ fn with_images(
         object["verified"] = json!(verified);
         return output::json(&object);
     }
-    let name = args.output.display();
     let mut text = analyze::phases(&analysis);
     text.push_str(&format!("\n{} images, {}; sha256:{sha256}\n", saved.cuts.len(), output::bytes(bytes)));
     if let Some(p) = verified {
@@ -232,6 +222,21 @@ fn with_images(
     }
     text.push_str(&format!("{name} written. Predict with: phasecast predict {name}\n"));
     output::words(&text)
+}
+
+/// Predicts this machine by a signature whose images are at `packed`, and marks it with the result.
+fn test(args: &SignArgs, signature: &mut Signature, packed: &Path) -> Result<Prediction> {
+    note("verifying: predicting this machine");
+    let launcher = args.launcher.as_deref();
+    let wish = Wish { launcher, budget_s: None, precision: crate::commands::predict::PRECISION };
+    let prediction = verify(signature, packed, &wish, &signature.manifest.aet_s)?;
+    if let Some(images) = &mut signature.manifest.images {
+        images.verified = Some(mark(&prediction));
+    }
+    if let Some(words) = doubt(&prediction) {
+        note(&words);
+    }
+    Ok(prediction)
 }
 
 /// What a signature that misses its own base by more than its interval should be told of, in words.

@@ -10,13 +10,14 @@
 //! launch of the restarts and for the rest scaled; the analysis puts a cut as early as one can lie where a set-up of 1 %
 //! or more follows, so that this is little. What lies after the last event (MPI_Finalize, exit) is scaled.
 use crate::restart::windows::{Profile, Window};
+use phasecast_analyzer::segments::RESTARTS;
 use phasecast_analyzer::{Analysis, Phase};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The most images that phases that repeat are spread over (and as many again for phases that these do not show), and the
 /// most for one-offs, where the user does not say.
-const MOST: (usize, usize) = (6, 6);
+const MOST: (usize, usize) = (RESTARTS as usize, 6);
 /// What a further image must gain in error, as a share of the run.
 const IMAGE_WORTH: f64 = 0.002;
 /// Error of a phase that is not measured but scaled, as a share of its time.

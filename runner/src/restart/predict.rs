@@ -15,7 +15,7 @@ use phasecast_analyzer::{Analysis, Edge, Estimate, Restart, estimate_restarts};
 use phasecast_checkpoint::job::Within;
 use phasecast_prediction::{Prediction, TimelinePiece, Uncertainty, VERSION};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -108,6 +108,7 @@ fn launch(
     profile: &Profile,
 ) -> Result<()> {
     let longest = |windows: &[Window]| windows.iter().map(|w| profile.time(w.run())).fold(0.0, f64::max);
+    let ends = Instant::now() + Duration::from_secs_f64(within.seconds.clamp(0.0, 1e9));
     let bar = crate::progress::bar("restarting", "restarts");
     let told = |done| bar.set(done, windows.len() as u64);
     let failure = match replayer.run(windows, longest(windows), Some(within), &told) {
@@ -133,6 +134,10 @@ fn launch(
     ));
     let mut any = false;
     for window in &each {
+        if replayer.hung() || (any && Instant::now() >= ends) {
+            notes.push("the other images were not restarted".into());
+            break;
+        }
         match replayer.run(std::slice::from_ref(window), longest(&[*window]), None, &|_| ()) {
             Ok(replayed) => {
                 seen.add(replayed, profile.time(window.run()));

@@ -94,20 +94,21 @@ impl<'a> Replayer<'a> {
         let steps = windows.iter().map(|w| self.step(w)).collect::<Result<Vec<Step>>>()?;
         let source = std::path::absolute(self.source)?;
         let collectives = self.analysis.order == Order::Collectives;
-        let limit = self.patience(base_s);
+        let init_s = self.images.edges.iter().map(|edge| edge.init_s).fold(0.0, f64::max);
+        let limits = [self.patience(init_s + base_s), self.patience(base_s)];
         let least = within.as_ref().map_or(windows.len(), |within| within.least);
         let out_path = std::path::absolute(&out)?;
         let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: out_path, within };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
-        let ended_ns = self.watch(&mut hosts, &out, &steps, limit, told)?;
+        let ended_ns = self.watch(&mut hosts, &out, &steps, limits, told)?;
         let said = hosts.launch.said();
         let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, "report", &said));
         let reports = reports.collect::<Result<Vec<_>>>()?;
         self.gather(windows, least, &reports, [launched_ns, ended_ns])
     }
 
-    /// How long a step may take, with a window of this base time: its image is read first.
+    /// How long a step of this base time may take: its image is read first.
     fn patience(&self, base_s: f64) -> Duration {
         let reading_s = plan::restart_s(self.images.needs.rank_bytes, self.analysis.ranks);
         PATIENCE.max(Duration::from_secs_f64((SLOWER * (base_s + reading_s)).clamp(0.0, 1e6)))
@@ -132,8 +133,16 @@ impl<'a> Replayer<'a> {
         Ok(Step { cut: cut.id, watch: self.analysis.pieces.iter().map(ends).collect() })
     }
 
-    /// Waits for the end of the launch; when it was, on the monotonic clock in ns.
-    fn watch(&self, hosts: &mut Hosts, out: &Path, steps: &[Step], limit: Duration, told: &dyn Fn(u64)) -> Result<u64> {
+    /// Waits for the end of the launch; when it was, on the monotonic clock in ns. `limits` are how long the first step and
+    /// any further one may take.
+    fn watch(
+        &self,
+        hosts: &mut Hosts,
+        out: &Path,
+        steps: &[Step],
+        [first, further]: [Duration; 2],
+        told: &dyn Fn(u64),
+    ) -> Result<u64> {
         let (mut seen, mut since) = (0, Instant::now());
         loop {
             let ended = hosts.launch.ended()?;
@@ -160,6 +169,7 @@ impl<'a> Replayer<'a> {
                 hosts.stop();
                 bail!("the restart failed: {said}");
             }
+            let limit = if seen == 0 { first } else { further };
             if since.elapsed() > limit {
                 let stands = waiting::words(&waiting::stands(&hosts.pids(), out, self.analysis.ranks));
                 hosts.stop();

@@ -72,6 +72,7 @@ impl Saving<'_> {
         }
         let mut notes: Vec<String> =
             refused.iter().map(|(after, reason)| format!("no image after piece {after}: {reason}")).collect();
+        let repeats = |saved: &Saved| saved.windows.iter().any(|window| !window.one_off);
         // All again beside the places that were refused: images of one run belong together.
         let beside = |window: &Window| match refused.iter().any(|(after, _)| *after == window.after) {
             true => self.profile.neighbour(window),
@@ -79,12 +80,19 @@ impl Saving<'_> {
         };
         windows = windows.iter().filter_map(beside).collect();
         if cuts(&windows) != saved.cuts.iter().map(|cut| cut.after).collect::<Vec<_>>() {
-            let _ = fs::remove_dir_all(&saved.folder);
-            let (again, still) = self.run(&windows, 2)?;
-            saved = again;
-            notes.extend(still.into_iter().map(|(after, reason)| format!("nor after piece {after}: {reason}")));
+            match self.run(&windows, 2) {
+                Ok((again, still)) => {
+                    let _ = fs::remove_dir_all(&saved.folder);
+                    saved = again;
+                    notes.extend(still.into_iter().map(|(after, reason)| format!("nor after piece {after}: {reason}")));
+                }
+                Err(error) if !interrupted() && repeats(&saved) => {
+                    notes.push(format!("the run for others beside them failed: {}", crate::exit::sentence(&error)));
+                }
+                Err(error) => return Err(error),
+            }
         }
-        if saved.windows.iter().all(|window| window.one_off) {
+        if !repeats(&saved) {
             bail!(
                 "the program cannot be saved where its phases are: {}. Use `phasecast sign --live`.",
                 notes.join("; ")
@@ -281,7 +289,8 @@ fn rank_bytes(folder: &Path) -> Result<u64> {
     for (cut, rank) in images.list()? {
         let state = images.state(cut, rank)?;
         let runs = state.regions.iter().flat_map(|region| &region.runs);
-        let pages: u64 = runs.filter(|run| run.content != Content::Untouched).map(|run| run.pages).sum();
+        let own = runs.filter(|run| matches!(run.content, Content::PrivateZero | Content::Data(_)));
+        let pages: u64 = own.map(|run| run.pages).sum();
         most = most.max(pages.saturating_mul(phasecast_image::PAGE as u64));
     }
     Ok(most)

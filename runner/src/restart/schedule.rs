@@ -274,7 +274,7 @@ impl Costs<'_> {
             Some(*sum)
         };
         let base_s = window.run().scan(0.0, sum).collect();
-        let own = |w: &&Window| (w.after, w.one_off) == (window.after, window.one_off);
+        let own = |w: &&Window| (w.after, w.warm, w.one_off) == (window.after, window.warm, window.one_off);
         let planned = self.windows.iter().find(own).map(|w| w.run().len()).filter(|_| !whole);
         let all = window.run().len();
         StepTime { base_s, fewest: planned.map_or(all, |planned| planned.min(all)) }

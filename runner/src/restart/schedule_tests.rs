@@ -85,6 +85,17 @@ fn the_first_windows_show_all_phases_and_are_made_in_any_case() {
 }
 
 #[test]
+fn windows_that_share_a_cut_are_each_as_short_as_they_were_planned() {
+    costs_of(&loop_of(2000, |_| 10 * MS), 80_000_000, |costs| {
+        let at = |warm| Window { after: 0, warm, measured: 1, one_off: true };
+        let windows = vec![at(0), at(1)];
+        let costs = Costs { windows: windows.clone(), ..*costs };
+        let fewest = costs.within(&windows, 60.0).steps.iter().map(|step| step.fewest).collect::<Vec<_>>();
+        assert_eq!(fewest, [1, 2], "the second is to be measured after its warm-up");
+    });
+}
+
+#[test]
 fn a_round_starts_with_what_is_missed_most() {
     costs_of(&two_kinds(40), 80_000_000, |costs| {
         // Of the 40 iterations' pieces, two of the first kind by themselves, or one of the second.

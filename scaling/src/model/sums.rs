@@ -137,7 +137,7 @@ impl Sum {
                         let factor = if power < 0.0 { base.inverse()? } else { base };
                         (0..power.abs() as i32).fold(Sum::number(1.0), |product, _| product.times(&factor))
                     }
-                    _ => Sum::name(&format!("({})^({exponent})", base)),
+                    _ => Sum::name(&format!("(({base})^({exponent}))")),
                 }
             }
             Expression::Call(name, arguments, _) if name == "sizeof" => match arguments.first() {
@@ -236,6 +236,7 @@ mod tests {
         assert_eq!(sum("1/P - 3/P^2").to_string(), "-3/P^2 + 1/P");
         assert_eq!(sum("-N/(P-1)").to_string(), "-N/(-1 + P)");
         assert_eq!(sum("sqrt(N*N)*sqrt(N^2)").to_string(), "sqrt(N^2)^2");
+        assert_eq!(sum("N^0.5*N^0.5").to_string(), "((N)^(0.5))^2");
     }
 
     fn formula() -> impl Strategy<Value = String> {
@@ -247,7 +248,8 @@ mod tests {
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}*{b}")),
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}/({b})")),
                 (inner.clone(), 0u32..4).prop_map(|(a, n)| format!("({a})^{n}")),
-                inner.prop_map(|a| format!("sqrt(1 + ({a})^2)")),
+                inner.clone().prop_map(|a| format!("sqrt(1 + ({a})^2)")),
+                inner.prop_map(|a| format!("(1 + ({a})^2)^0.5")),
             ]
         })
     }

@@ -3,7 +3,7 @@ use super::ScaleError;
 use super::forms::Signature;
 use super::runs::{Runs, ScaledPhase};
 use crate::fit::bootstrap::quantile;
-use crate::fit::{Choice, Draws, Fitted, Form, Point, Random, choose, fit, left_out};
+use crate::fit::{Choice, Draws, FitError, Fitted, Form, Point, Random, choose, fit, left_out};
 use crate::phases::Kind;
 use serde::Serialize;
 
@@ -164,6 +164,18 @@ fn forms(kind: Kind, seed: bool) -> Vec<Signature> {
     }
 }
 
+/// The form that foresees left-out points best. Of two points none can be left out for the seed's form of two parameters:
+/// it is taken unless one of a single parameter goes through both.
+fn chosen(kind: Kind, names: &[Signature], all: &[&dyn Form], points: &[Point]) -> Result<Choice, FitError> {
+    let choice = choose(all, points)?;
+    let seeds = names.iter().position(|name| *name == Signature::Hyperbola);
+    let Some(form) = seeds.filter(|_| kind == Kind::Other && points.len() == 2 && choice.fitted.error > FLOOR) else {
+        return Ok(choice);
+    };
+    let fitted = fit(all[form], points);
+    Ok(fitted.map_or(choice, |fitted| Choice { form, fitted, left_out: f64::INFINITY }))
+}
+
 fn one(
     phase: &ScaledPhase,
     processors: &[u32],
@@ -178,7 +190,7 @@ fn one(
     let names = forms(phase.kind, settings.seed_forms);
     let owned: Vec<Box<dyn Form>> = names.iter().map(|name| name.form(settings.seed_forms)).collect();
     let all: Vec<&dyn Form> = owned.iter().map(AsRef::as_ref).collect();
-    let Choice { form, fitted, left_out: error } = choose(&all, &points).map_err(failed)?;
+    let Choice { form, fitted, left_out: error } = chosen(phase.kind, &names, &all, &points).map_err(failed)?;
     // Forms that are about as good may be the right ones: a bootstrap takes one of them each time.
     let possible: Vec<&dyn Form> = all
         .iter()
@@ -228,11 +240,11 @@ fn missed(runs: &Runs, at: usize, seed_forms: bool) -> f64 {
     for phase in &runs.phases {
         let others = runs.processors.iter().zip(&phase.times).enumerate().filter(|(other, _)| *other != at);
         let points: Vec<Point> = others.map(|(_, (p, time))| Point::new(f64::from(*p), *time)).collect();
-        let owned: Vec<Box<dyn Form>> =
-            forms(phase.kind, seed_forms).iter().map(|name| name.form(seed_forms)).collect();
+        let names = forms(phase.kind, seed_forms);
+        let owned: Vec<Box<dyn Form>> = names.iter().map(|name| name.form(seed_forms)).collect();
         let all: Vec<&dyn Form> = owned.iter().map(AsRef::as_ref).collect();
         let place = [f64::from(runs.processors[at])];
-        sum += choose(&all, &points).map_or(phase.times[at], |c| c.fitted.at(all[c.form], &place));
+        sum += chosen(phase.kind, &names, &all, &points).map_or(phase.times[at], |c| c.fitted.at(all[c.form], &place));
     }
     sum / runs.total(at) - 1.0
 }

@@ -71,7 +71,7 @@ pub fn scale(plan: &mut Plan, ratio: f64) -> Scaling {
     let main = families(plan, &whole(plan));
     let rest = if ratio > 1.0 { long_rest(plan, &main, target) } else { Vec::new() };
     fit_rest(plan, &rest, target, ratio);
-    let mut level = main.clone();
+    let (mut level, mut longest) = (main.clone(), None);
     for depth in 0..LEVELS {
         if level.is_empty() {
             break;
@@ -80,9 +80,8 @@ pub fn scale(plan: &mut Plan, ratio: f64) -> Scaling {
         let last = choose(plan, &level, target);
         if depth == 0 {
             scaling.least_ns = least(plan, &level);
-            let longest = level.iter().max_by(|a, b| unit_cost(plan, a, true).total_cmp(&unit_cost(plan, b, true)));
-            let first = longest.and_then(|family| family.loops.first());
-            scaling.main = first.map(|(id, _)| (plan.loops[*id].full, plan.loops[*id].count));
+            let family = level.iter().max_by(|a, b| unit_cost(plan, a, true).total_cmp(&unit_cost(plan, b, true)));
+            longest = family.and_then(|family| family.loops.first()).map(|(id, _)| *id);
         }
         let short = estimate(plan) < target;
         fit_rest(plan, &rest, target, ratio);
@@ -96,10 +95,7 @@ pub fn scale(plan: &mut Plan, ratio: f64) -> Scaling {
         }
         level = inner;
     }
-    scaling.main = scaling.main.map(|(full, _)| {
-        let id = main.iter().flat_map(|f| &f.loops).find(|(id, _)| plan.loops[*id].full == full).map(|(id, _)| *id);
-        (full, id.map_or(full, |id| plan.loops[id].count))
-    });
+    scaling.main = longest.map(|id| (plan.loops[id].full, plan.loops[id].count));
     scaling.estimate_ns = estimate(plan);
     scaling
 }

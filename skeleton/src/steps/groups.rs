@@ -44,7 +44,7 @@ impl Groups {
                 kept.insert(same[id as usize]);
             }
         }
-        // How manieth communicator it is to each of its members.
+        // Its number among the communicators of each of its members.
         let mut ordinals: HashMap<u32, BTreeSet<usize>> = HashMap::new();
         for own in used {
             let mut order: Vec<u32> = Vec::new();

@@ -33,7 +33,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// The tag of a message in the skeleton: how manieth it is of those that the sender uses towards the receiver. So
+    /// The tag of a message in the skeleton: its number among those that the sender uses towards the receiver. So
     /// ranks whose tags are made of their numbers are alike, and messages of different communicators are apart.
     pub fn tag(&self, sender: u32, receiver: u32, comm: u32, tag: i32) -> i32 {
         let Some(tags) = self.tags.get(sender as usize).and_then(|tags| tags.get(&receiver)) else { return 0 };

@@ -25,6 +25,9 @@ pub const CLOCK_VARIABLE: &str = "PHASECAST_CLOCK";
 /// The environment variable by which the tracer knows the process that `phasecast trace` has become; its value is the
 /// process id.
 pub const PROCESS_VARIABLE: &str = "PHASECAST_PROCESS";
+/// Where launchers say which rank a process will be.
+pub const RANK_VARIABLES: [&str; 5] =
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
 
 /// How a clock reading becomes nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -105,32 +105,43 @@ fn receives(names: &Names, a: &Track, b: &Track, changes: &mut BTreeMap<u32, Cha
             let what = [x.map(|&at| a.symbols[at]), y.map(|&at| b.symbols[at])];
             if what[0] != what[1] {
                 let number = x.map_or_else(|| y.map_or(0, |&at| b.numbers[at]), |&at| a.numbers[at]);
-                note(names, changes, place, left.len() as u64, number, what);
+                note(names, changes, place, left.len() as u64, number, what, 1);
             }
         }
     }
 }
 
-/// Sends and collectives that are not in common.
+/// Events of a place that are in one of two runs only: the first, and how many are in either.
+struct Only {
+    first: u32,
+    what: [Option<u32>; 2],
+    counts: [u64; 2],
+}
+
+/// Sends and collectives that are not in common; where one of a place is there instead of another, that is one change.
 fn others(names: &Names, a: &Track, b: &Track, found: &Common, changes: &mut BTreeMap<u32, Change>) {
+    // By place.
+    let mut only: BTreeMap<u32, Only> = BTreeMap::new();
+    let mut add = |track: &Track, range: std::ops::Range<usize>, side: usize| {
+        for i in range.filter(|&i| !is_receive(names, track.places[i])) {
+            let only = only.entry(track.places[i]).or_insert_with(|| {
+                let mut what = [None; 2];
+                what[side] = Some(track.symbols[i]);
+                Only { first: track.numbers[i], what, counts: [0; 2] }
+            });
+            only.counts[side] += 1;
+        }
+    };
     let mut at = (0, 0);
     let ends = found.runs.iter().map(|run| (run.a, run.b, run.length));
-    let mut counts: FastMap<u32, u64> = FastMap::default();
     for (to_a, to_b, length) in ends.chain([(a.symbols.len(), b.symbols.len(), 0)]) {
-        for i in at.0..to_a {
-            if !is_receive(names, a.places[i]) {
-                let of_place = a.places[i];
-                let count = || a.places.iter().filter(|&&place| place == of_place).count() as u64;
-                let count = *counts.entry(of_place).or_insert_with(count);
-                note(names, changes, of_place, count, a.numbers[i], [Some(a.symbols[i]), None]);
-            }
-        }
-        for i in at.1..to_b {
-            if !is_receive(names, b.places[i]) && !changes.contains_key(&b.places[i]) {
-                note(names, changes, b.places[i], 0, b.numbers[i], [None, Some(b.symbols[i])]);
-            }
-        }
+        add(a, at.0..to_a, 0);
+        add(b, at.1..to_b, 1);
         at = (to_a + length, to_b + length);
+    }
+    for (place, Only { first, what, counts }) in only {
+        let events = a.places.iter().filter(|&&of| of == place).count() as u64;
+        note(names, changes, place, events, first, what, counts[0].max(counts[1]));
     }
 }
 
@@ -141,9 +152,10 @@ fn note(
     events: u64,
     first: u32,
     what: [Option<u32>; 2],
+    changed: u64,
 ) {
     let what = what.map(|symbol| symbol.and_then(|symbol| names.symbols.get(symbol).copied()));
-    changes.entry(place).or_insert(Change { events, changed: 0, first, what }).changed += 1;
+    changes.entry(place).or_insert(Change { events, changed: 0, first, what }).changed += changed;
 }
 
 /// Whether two tasks do the same but for what receives get that may take messages in any order.

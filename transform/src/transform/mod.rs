@@ -90,7 +90,10 @@ pub fn transform(
     let begun = Instant::now();
     let items = trace.items().max(1);
     let given_ratio = settings.ratio.map(Ratios::given).transpose()?;
-    let nodes = [base_nodes(trace), target_nodes(trace.size(), target)];
+    let on_target = target_nodes(trace.size(), target);
+    // Where communication takes no time in the trace, it does not matter between which nodes it was.
+    let on_base = if trace.is_of_computing() { on_target.clone() } else { base_nodes(trace) };
+    let nodes = [on_base, on_target];
     let tariff = Tariff::new(base, target, &ways(&nodes))?;
     let kernels = match (&given_ratio, settings.small) {
         (None, None) => Some(Ratios::kernels(base, target)?),

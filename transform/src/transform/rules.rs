@@ -74,6 +74,9 @@ impl Carry {
     /// or, of what was measured, by the same time, whichever leaves more.
     #[inline]
     fn less(self, observed: f64, model1: f64, model2: f64) -> f64 {
+        if model1 <= 0.0 {
+            return model2;
+        }
         let share = model2 * observed / model1;
         if self == Carry::Share { share } else { share.max(model2 - (model1 - observed)) }
     }

@@ -84,7 +84,9 @@ impl<'a> Side<'a> {
         if let Some(&place) = places.iter().find(|&&place| link(place).is_none()) {
             return Err(TransformError::NoLink { which, place: Words(place) });
         }
-        let (within, between) = (link(Place::Within), link(Place::Between));
+        // Where all ranks are on one node, or each is alone, there is one kind of links.
+        let used = |place, other| link(if places.contains(&place) { place } else { other });
+        let (within, between) = (used(Place::Within, Place::Between), used(Place::Between, Place::Within));
         Ok(Side { within, between, collectives: &machine.collectives, life: machine.life })
     }
 

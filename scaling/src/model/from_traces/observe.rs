@@ -73,14 +73,10 @@ pub fn observe(trace: &Trace, size: f64, progress: &dyn Fn(u64, u64)) -> Result<
                 continue;
             }
             let key = (head.proc.0.into(), head.site);
-            match (before, head.class) {
-                (_, Class::Pause) => paused = true,
-                (_, Class::Resume) => paused = false,
-                (Some(before), _) if !paused => {
-                    *computing.entry(key).or_default() += head.enter.0.saturating_sub(before.0);
-                }
-                _ => {}
+            if let (Some(before), false) = (before, paused) {
+                *computing.entry(key).or_default() += head.enter.0.saturating_sub(before.0);
             }
+            paused = (paused || head.class == Class::Pause) && head.class != Class::Resume;
             before = Some(head.exit);
             for event in call.events().filter(|event| event.kind != EventKind::Recv) {
                 let calls = calling.entry(key).or_default();

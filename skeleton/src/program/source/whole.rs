@@ -140,13 +140,12 @@ impl Writer<'_> {
             out.push_str("    for (int i = 0; i < SLOTS; i++)\n        request[i] = MPI_REQUEST_NULL;\n");
         }
         for (at, (name, of, alone)) in self.groups.iter().enumerate() {
-            let world = self.is_world(*of);
-            let base = match world {
-                true => "(struct group){MPI_COMM_WORLD, RANKS, rank}".to_owned(),
-                false => {
-                    let base = self.groups.iter().position(|(_, other, ranks)| other == of && ranks.is_empty());
-                    format!("part_of(number_{0}, place_{0})", base.unwrap_or(at))
-                }
+            // One that some ranks are alone in is the whole one to the others, which may call it by that name elsewhere.
+            let whole = self.groups.iter().find(|(_, other, ranks)| other == of && ranks.is_empty());
+            let base = match whole {
+                _ if self.is_world(*of) => "(struct group){MPI_COMM_WORLD, RANKS, rank}".to_owned(),
+                Some((whole, ..)) if !alone.is_empty() => whole.clone(),
+                _ => format!("part_of(number_{at}, place_{at})"),
             };
             let _ = writeln!(out, "    {name} = {base};");
             if !alone.is_empty() {
