@@ -235,6 +235,27 @@ fn the_orders_of_figure_2() {
     assert!(found.changes.keys().all(|place| names.places.get(*place).is_some_and(|place| place.wildcard)));
 }
 
+#[test]
+fn what_a_run_has_more_of_is_told_of_how_many() {
+    let folder = Folder::new();
+    let mut names = Names::default();
+    let mut tape = |messages: usize| {
+        let mut program = Program::new(RANKS);
+        for _ in 0..messages {
+            program.act(1, Act::Send { to: 0, tag: 7, bytes: 4 });
+            program.act(0, Act::Recv(vec![(1, 7, 4, true)]));
+        }
+        let trace = program.write(&folder.path(&format!("of{messages}")), 10);
+        Tape::read(&trace, &mut names).unwrap()
+    };
+    let (three, five) = (tape(3), tape(5));
+    for (a, b, events) in [(&three, &five, 3), (&five, &three, 5)] {
+        let found = compare(&names, a, b, Effort::default());
+        let told = found.changes.values().map(|change| (change.changed, change.events)).collect::<Vec<_>>();
+        assert_eq!(told, [(2, events); 2], "of the sends and of the receives");
+    }
+}
+
 /// Rank 1 completes the receive of the second message first; of a third one the length does not agree.
 #[test]
 fn messages_are_told_apart_by_their_lengths() {

@@ -138,6 +138,8 @@ mod tests {
         // 10 by the guess, 1 in fact: what is guessed of the target is wrong by as much.
         assert_eq!(Carry::Share.duration(1.0, 10.0, 20.0, 0.5), 2.0);
         assert_eq!(Carry::Share.duration(11.0, 10.0, 20.0, 0.5), 20.5);
+        // On a base that costs nothing no share is left.
+        assert_eq!(Carry::Share.duration(-1.0, 0.0, 20.0, 0.5), 20.0);
     }
 
     #[test]
