@@ -86,6 +86,13 @@ pub struct Piece {
     pub again: Option<Nanos>,
 }
 
+impl Piece {
+    /// How long it took in the base runs, in seconds: their mean.
+    pub fn profile(&self) -> f64 {
+        crate::estimate::profile(self.time.seconds(), self.again.map(|again| again.seconds()))
+    }
+}
+
 /// What can be said of the program as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {

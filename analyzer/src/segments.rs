@@ -199,53 +199,79 @@ fn assemble(
     aim: f64,
 ) -> Result<Analysis, AnalyzeError> {
     let (survey, settings) = (&input.surveys[0], input.settings);
-    let ranks = survey.spans.len();
     let cuts = &closed.cuts;
     let lead = pilot.rank.index();
-    let times: Vec<Vec<u64>> =
-        (0..ranks).map(|r| lengths(cuts.iter().map(|cut| cut.stands[r].exit), survey.spans[r])).collect();
-    let again: Option<Vec<Vec<u64>>> = match input.traces.get(1) {
-        Some(second) => {
-            let at: Vec<Vec<u64>> = (0..ranks).map(|r| cuts.iter().map(|cut| cut.stands[r].events).collect()).collect();
-            let quiet = |_: u64, _: u64| {};
-            let exits = stream::exits_at(second, &input.counted[1], &at, settings.threads, &Stage::new(&quiet, 0, 1))?;
-            let spans = &input.surveys[1].spans;
-            Some(exits.into_iter().zip(spans).map(|(e, span)| lengths(e.into_iter(), *span)).collect())
-        }
-        None => None,
-    };
-    let segments = cuts.len() + 1;
+    let of_rank = |(r, span): (usize, &(u64, u64))| lengths(cuts.iter().map(|cut| cut.stands[r].exit), *span);
+    let times: Vec<Vec<u64>> = survey.spans.iter().enumerate().map(of_rank).collect();
+    let again = in_second_run(input, cuts)?;
     let (slowest, run_s) = input.slowest();
-    let seconds = |ns: u64| ns as f64 * 1e-9;
 
     // The key of a segment: the pilot's symbols; the first, the set-up and the last are one-offs.
-    let mut keys: Vec<u64> = Vec::with_capacity(segments);
-    for at in 0..segments {
-        keys.push(match (at.checked_sub(1).map(|b| &cuts[b]), cuts.get(at)) {
-            (Some(before), Some(cut)) if at > 1 || !early => cut.stands[lead].point.since(&before.stands[lead].point),
-            _ => mix(at as u64).max(1),
-        });
-    }
+    let key = |at: usize| match (at.checked_sub(1).map(|b| &cuts[b]), cuts.get(at)) {
+        (Some(before), Some(cut)) if at > 1 || !early => cut.stands[lead].point.since(&before.stands[lead].point),
+        _ => mix(at as u64).max(1),
+    };
+    let mut keys: Vec<u64> = (0..=cuts.len()).map(key).collect();
     if let Some(again) = &again {
         split_levels(&mut keys, &times[slowest], &again[slowest]);
     }
-    let mut totals: FastMap<u64, (u64, u64)> = FastMap::default();
-    keys.iter().zip(&times[slowest]).for_each(|(&key, &ns)| {
-        let total = totals.entry(key).or_default();
-        *total = (total.0 + 1, total.1 + ns);
-    });
-    let minor = |key: u64| totals.get(&key).is_some_and(|t| seconds(t.1) < settings.relevance * run_s);
+    let mut totals: FastMap<u64, u64> = FastMap::default();
+    keys.iter().zip(&times[slowest]).for_each(|(&key, &ns)| *totals.entry(key).or_default() += ns);
+    let minor = |key: u64| totals.get(&key).is_some_and(|&ns| seconds(ns) < settings.relevance * run_s);
     let (numbers, count, various) = phases::number(&keys, minor);
 
+    let classes = classes(input, pilot, &closed, &times[slowest], &numbers, count, various);
+    let of_rank = |(r, times): (usize, &Vec<u64>)| {
+        let ends = cuts.iter().map(|cut| cut.stands[r].events).chain([survey.events[r]]);
+        let piece = |(at, end): (usize, u64)| Piece {
+            phase: PhaseId(numbers[at]),
+            end,
+            time: Nanos(times[at]),
+            again: again.as_ref().map(|again| Nanos(again[r][at])),
+        };
+        ends.enumerate().map(piece).collect()
+    };
+    let pieces = times.iter().enumerate().map(of_rank).collect();
+    let summary = phases::summarise(classes, run_s, settings.relevance, Sampling::Spread(aim));
+    Ok(crate::report(input, Method::Marker, markers, summary, pieces, closed.unmatched))
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+/// For each rank the times of its segments in the second base run, in ns, if there is one.
+fn in_second_run(input: &Input<'_>, cuts: &[Cut]) -> Result<Option<Vec<Vec<u64>>>, AnalyzeError> {
+    let (Some(second), Some(survey)) = (input.traces.get(1), input.surveys.get(1)) else { return Ok(None) };
+    let of_rank = |r: usize| cuts.iter().map(|cut| cut.stands[r].events).collect();
+    let at: Vec<Vec<u64>> = (0..input.surveys[0].spans.len()).map(of_rank).collect();
+    let quiet = |_: u64, _: u64| {};
+    let exits = stream::exits_at(second, &input.counted[1], &at, input.settings.threads, &Stage::new(&quiet, 0, 1))?;
+    Ok(Some(exits.into_iter().zip(&survey.spans).map(|(exits, span)| lengths(exits.into_iter(), *span)).collect()))
+}
+
+/// The classes of segments that were numbered so, with their times (`times`: of the slowest rank), and for each rank the
+/// hash of what it does in them, where that is always the same.
+fn classes(
+    input: &Input<'_>,
+    pilot: &Pilot,
+    closed: &Closed,
+    times: &[u64],
+    numbers: &[u32],
+    count: usize,
+    various: Option<u32>,
+) -> Vec<Class> {
+    let survey = &input.surveys[0];
+    let (ranks, lead) = (survey.spans.len(), pilot.rank.index());
     let mut classes = vec![Class::default(); count];
     let empty: Vec<closure::Stand> =
         survey.spans.iter().map(|s| closure::Stand { events: 0, exit: s.0, point: Default::default() }).collect();
     for (at, &number) in numbers.iter().enumerate() {
-        let before = if at == 0 { &empty } else { &cuts[at - 1].stands };
-        let after = cuts.get(at).map_or(&closed.end, |cut| &cut.stands);
+        let before = if at == 0 { &empty } else { &closed.cuts[at - 1].stands };
+        let after = closed.cuts.get(at).map_or(&closed.end, |cut| &cut.stands);
         let class = &mut classes[number as usize];
         let first = class.times.is_empty();
-        class.times.push(seconds(times[slowest][at]));
+        class.times.push(seconds(times[at]));
         if first {
             class.events = (0..ranks).map(|r| after[r].events - before[r].events).sum();
             class.hashes = vec![0; ranks];
@@ -268,21 +294,7 @@ fn assemble(
             }
         }
     }
-    let pieces = (0..ranks)
-        .map(|r| {
-            let ends = cuts.iter().map(|cut| cut.stands[r].events).chain([survey.events[r]]);
-            ends.enumerate()
-                .map(|(at, end)| Piece {
-                    phase: PhaseId(numbers[at]),
-                    end,
-                    time: Nanos(times[r][at]),
-                    again: again.as_ref().map(|a| Nanos(a[r][at])),
-                })
-                .collect()
-        })
-        .collect();
-    let summary = phases::summarise(classes, run_s, settings.relevance, Sampling::Spread(aim));
-    Ok(crate::report(input, Method::Marker, markers, summary, pieces, closed.unmatched))
+    classes
 }
 
 /// Gives the occurrences of a phase that are of another level a key of their own.

@@ -144,7 +144,10 @@ pub(crate) fn replay(
         let files: files::FileState = section(&images.state(cut, rank)?, "files")?;
         numbers.extend(files.files.iter().map(|file| file.fd));
     }
+    // Opened again, as the images may need the number that it has.
+    drop(images);
     files::reserve(numbers);
+    let images = Images::open(path)?;
     let read_s = begun.elapsed().as_secs_f64();
     let library = Library::load()?;
     let library = phasecast_mpi::prepare(library, hooks);
@@ -237,6 +240,8 @@ fn one_step(
     }
     let restart_s = started.elapsed().as_secs_f64();
     phasecast_mpi::barrier();
+    // SAFETY: the memory of the image is in place, with the frame in it.
+    unsafe { gate::will_resume(frame) };
     signals::unblock(&signal_state);
     let start_ns = now_ns();
     let cut = replay.step.cut;

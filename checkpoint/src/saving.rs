@@ -105,9 +105,10 @@ impl Checkpoint {
     pub(crate) fn refused(&mut self, events: u64) {
         let rank = session().place.0;
         while let Some(cut) = self.next().filter(|cut| rank_of(cut, rank) <= events) {
-            phasecast_mpi::refuse();
+            let reason = "a thread that is not the main one has reached it";
+            let _ = phasecast_mpi::refuse(reason.into());
             phasecast_mpi::barrier();
-            self.reports.push(CutReport::refused(cut.id, "a thread that is not the main one has reached it".into()));
+            self.reports.push(CutReport::refused(cut.id, reason.into()));
         }
         let next = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
         session().next_stop = next;

@@ -210,6 +210,14 @@ impl From<ClockArg> for ClockKind {
     }
 }
 
+/// A number above 0.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("it is not a number above 0".into()),
+    }
+}
+
 /// A number of bytes with an optional K, M, G or T.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

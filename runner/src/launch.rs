@@ -53,10 +53,11 @@ impl Launcher {
     /// If the template is empty or no words, or no launcher is found.
     pub fn find(template: Option<&str>, ranks: u32, program: &Path) -> Result<Launcher> {
         if let Some(template) = template {
-            let words =
-                shlex::split(template).with_context(|| format!("--launcher {template:?} ends within quotes"))?;
+            let usage = |what: String| crate::exit::Refusal::Usage(what);
+            let words = shlex::split(template);
+            let words = words.ok_or_else(|| usage(format!("--launcher {template:?} ends within quotes")))?;
             if words.is_empty() {
-                bail!("--launcher is empty. Give a command such as 'srun -n {{n}}'.");
+                return Err(usage("--launcher is empty. Give a command such as 'srun -n {n}'.".into()).into());
             }
             let filled = |word: String| word.replace("{n}", &ranks.to_string()).into();
             return Ok(Launcher { words: words.into_iter().map(filled).collect() });

@@ -2,7 +2,7 @@
 use crate::exit::Refusal;
 use anyhow::Result;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use phasecast_trace::{TraceError, container};
+use phasecast_trace::{TraceError, atomic};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -62,7 +62,7 @@ pub fn refuse_existing(path: &Path) -> Result<()> {
 /// Writes a new file, whole or not at all.
 pub fn save(path: &Path, bytes: &[u8]) -> Result<()> {
     refuse_existing(path)?;
-    Ok(container::write_atomic(path, bytes)?)
+    Ok(atomic::write(path, bytes)?)
 }
 
 /// A text with control characters made visible: names in files may hold escape sequences of terminals.

@@ -7,12 +7,12 @@ use anyhow::Result;
 use phasecast_analyzer::Analysis;
 use phasecast_image::ImageError;
 use phasecast_prediction::Machine;
+use phasecast_trace::atomic::AtomicFile;
 use phasecast_trace::container::Container;
 use phasecast_trace::{Trace, TraceError};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Version of the signature's format.
@@ -81,26 +81,14 @@ impl Signature {
     /// # Errors
     /// If the name is taken or cannot be written; nothing of it is left then.
     pub fn save(&self, path: &Path, images: Option<&Path>) -> Result<()> {
-        if path.symlink_metadata().is_ok() {
-            return Err(TraceError::Exists { path: path.to_owned() }.into());
-        }
         let head = self.container()?.to_bytes();
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".part{}", std::process::id()));
-        let temporary = path.with_file_name(name);
-        let write = || {
-            let mut file = File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
-            file.write_all(&head)?;
-            if let Some(images) = images {
-                std::io::copy(&mut File::open(images)?, &mut file)?;
-            }
-            file.sync_all()?;
-            fs::rename(&temporary, path)
-        };
-        write().map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            TraceError::io(path, "write")(error).into()
-        })
+        let mut file = AtomicFile::create_private(path)?;
+        file.write_all(&head).map_err(TraceError::io(path, "write"))?;
+        if let Some(images) = images {
+            let copied = File::open(images).and_then(|mut images| std::io::copy(&mut images, &mut file));
+            copied.map_err(TraceError::io(path, "write"))?;
+        }
+        Ok(file.finish()?)
     }
 
     /// Reads a signature, but not its images.

@@ -33,6 +33,12 @@ int main(void) {
     }
     MPI_File_get_size(file, &at);
     CHECK(at == 4 * 8 * size);
+    // One that begins far behind the file's end, where nothing is written.
+    MPI_Offset far = ((MPI_Offset)5 << 30) + 4 * rank;
+    MPI_File_set_view(file, far, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    beat();
+    MPI_File_get_byte_offset(file, 2, &at);
+    CHECK(at == far + 8);
     MPI_File_close(&file);
     CHECK(file == MPI_FILE_NULL);
     beat();

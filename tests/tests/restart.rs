@@ -41,7 +41,8 @@ fn images_of_one_mpi_are_restarted_under_both() {
         assert!((0.25..=1.0).contains(&number("coverage")), "{prediction}");
         for interval in ["interval_s", "run_interval_s"] {
             let (low, high) = (prediction[interval][0].as_f64(), prediction[interval][1].as_f64());
-            assert!(low <= Some(number("pet_s")) && Some(number("pet_s")) <= high, "{prediction}");
+            let within = low.zip(high).is_some_and(|(low, high)| (low..=high).contains(&number("pet_s")));
+            assert!(within, "{prediction}");
         }
         let weights =
             |of: &Value| of["phases"].as_array().map(|p| p.iter().map(|p| p["weight"].as_u64()).collect::<Vec<_>>());

@@ -131,7 +131,7 @@ fn what_cannot_be_scaled_is_told() {
         (&["scale", "one.csv", "--to", "8"], 3, "2 or more"),
         (&["scale", "zero.csv", "--to", "8"], 3, "line 2"),
         (&["scale", "table.csv", "one.csv", "--to", "8"], 3, "a table stands alone"),
-        (&["scale", "table.csv", "--to", "0"], 2, "0"),
+        (&["scale", "table.csv", "--to", "0"], 2, "0 is not in"),
         (&["profile", "none.trace"], 3, "none.trace"),
         (&["profile", "table.csv", "--smooth", "line:10"], 2, "odd"),
     ] {

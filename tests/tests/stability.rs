@@ -171,7 +171,7 @@ fn what_cannot_be_compared_is_refused() {
         (&["three"][..], 2, "nothing to be compared with"),
         (&["three", "four"][..], 3, "four"),
         (&["-n", "2", "--", "/bin/true"][..], 1, "MPI_Init"),
-        (&["--", "/bin/true"][..], 2, "-n"),
+        (&["--", "/bin/true"][..], 2, "say with -n"),
     ] {
         let outcome = compared(words);
         assert_eq!(outcome.code, code, "{words:?}: {outcome:?}");

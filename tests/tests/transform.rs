@@ -138,7 +138,7 @@ fn what_cannot_be_done_is_told() {
     for (words, told) in [
         (&["--target", "none.toml", "-o", "new.trace"][..], "none.toml"),
         (&["--target", "without.toml", "-o", "new.trace"], "--ratio"),
-        (&["--target", "a.toml", "-o", "new.trace", "--observed", "one.trace"], "1"),
+        (&["--target", "a.toml", "-o", "new.trace", "--observed", "one.trace"], "has 1."),
         (&["--target", "a.toml", "-o", "new.trace", "--ratios-from", "base.trace", "one.trace"], "as many"),
         (&["--target", "a.toml", "-o", "one.trace"], "exists already"),
     ] {

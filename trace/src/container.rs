@@ -6,10 +6,11 @@
 //! ...
 //! frame End: number of sections u32
 //! ```
+use crate::atomic;
 use crate::error::TraceError;
 use crate::frame::{Frame, HEAD, Kind};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 /// The first bytes of every container.
@@ -52,7 +53,7 @@ impl Container {
         if !replace && path.exists() {
             return Err(TraceError::Exists { path: path.to_owned() });
         }
-        write_atomic(path, &self.to_bytes())
+        atomic::write(path, &self.to_bytes())
     }
 
     /// The bytes of the file.
@@ -139,23 +140,4 @@ fn section(out: &mut Vec<u8>, name: &str, content: &[u8], level: Option<i32>) {
     payload.extend_from_slice(name.as_bytes());
     payload.extend_from_slice(content);
     out.extend_from_slice(&Frame::new(Kind::Section).with_payload(&payload, level));
-}
-
-/// Writes a file whole or not at all: temporary name in the same folder, fsync, rename.
-///
-/// # Errors
-/// If it cannot be written; nothing of it is left then.
-pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".part{}", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    });
-    written.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        TraceError::io(path, "write")(error)
-    })
 }

@@ -15,6 +15,7 @@
 //! * [`delays`]: delays that the tracer puts before calls
 //! * [`container`]: the single-file container of phases and signatures
 pub mod ahead;
+pub mod atomic;
 mod calls;
 pub mod clock;
 pub mod codec;

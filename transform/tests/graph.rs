@@ -236,6 +236,17 @@ fn the_orders_of_figure_2() {
 }
 
 #[test]
+fn collectives_that_do_not_block_are_known_by_their_names() {
+    let mut names = Names::default();
+    for (name, blocks) in
+        [("MPI_Allreduce", true), ("MPI_Iallreduce", false), ("MPI_Allreduce_init", false), ("PVM_barrier", true)]
+    {
+        let procedure = names.procedures.of(&name.to_owned());
+        assert_eq!(names.blocks(procedure), blocks, "{name}");
+    }
+}
+
+#[test]
 fn what_a_run_has_more_of_is_told_of_how_many() {
     let folder = Folder::new();
     let mut names = Names::default();

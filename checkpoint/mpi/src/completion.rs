@@ -242,24 +242,32 @@ impl Outcome<'_> {
         }
     }
 
-    /// Request `i` of the array has failed, with this error code of the library: a message that was too long for its
-    /// buffer is received all the same, and the library may have freed the request.
+    /// Request `i` of the array has failed, with this error code of the library; its status goes to place `slot`. A message
+    /// that was too long for its buffer is received all the same, and the library may have freed the request.
     ///
     /// # Safety
     /// As for [`complete`].
-    unsafe fn fail(&self, s: &mut Session, i: usize, below: usize, error: i32) {
+    unsafe fn fail(&self, s: &mut Session, i: usize, slot: usize, below: usize, error: i32) {
         let number = self.numbers[i];
         // SAFETY: the caller's: a status of the library, room for one of the program, the library's handle.
         unsafe {
             let status = read_status(s.values.lower, below);
-            if let Some(at) = self.status_at(s, i) {
+            if let Some(at) = self.status_at(s, slot) {
                 write_status(s.values.upper, at, &status);
             }
             let Some(request) = s.requests.get_mut(number) else { return };
             let fresh = request.counts && !std::mem::replace(&mut request.counted, true);
-            let comm = request.comm;
-            if fresh && s.truncated(error) {
+            let (comm, persistent) = (request.comm, request.persistent);
+            let truncated = s.truncated(error);
+            if fresh && truncated {
                 s.received(comm, status.source);
+            }
+            if persistent && truncated {
+                if let Some(request) = s.requests.get_mut(number) {
+                    request.counted = false;
+                }
+                s.requests.set_stage(number, Stage::Inactive);
+                return;
             }
             let bytes = s.values.lower.layout().handle_bytes;
             if read_handle(self.handles + i * bytes, bytes) == s.library.request_null {
@@ -318,9 +326,15 @@ impl Outcome<'_> {
         let code = result as i32;
         let in_status = code != 0 && [code, code & 0x7f].contains(&lower.err_in_status);
         if code != 0 && !in_status {
-            if self.places.which == Which::One {
+            let failed = match self.places.which {
+                Which::One => Some(0),
+                // SAFETY: the caller's: the library says which one it was.
+                Which::Any => self.places.indices.map(|at| unsafe { *(self.call.arg(at) as *const i32) } as usize),
+                Which::All | Which::Some => None,
+            };
+            if let Some(i) = failed.filter(|i| *i < self.numbers.len()) {
                 // SAFETY: the caller's.
-                unsafe { self.fail(s, 0, statuses, code) };
+                unsafe { self.fail(s, i, 0, statuses, code) };
             }
             return s.up_error(result);
         }
@@ -341,7 +355,7 @@ impl Outcome<'_> {
                         if !in_status || error == 0 {
                             failed |= self.take(s, i, i, Some(at)) != 0;
                         } else {
-                            self.fail(s, i, at, error);
+                            self.fail(s, i, i, at, error);
                         }
                     }
                     if failed {

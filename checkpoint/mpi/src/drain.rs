@@ -78,25 +78,25 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Drains the network. To be called by all ranks when each has stopped at its position. An error is the reason why this
-/// cut cannot be saved (on some rank); the program can go on either way. `refusal`: this rank knows already why not.
+/// cut cannot be saved (on some rank); the program can go on either way. `refusal`: this rank knows already why not; its
+/// other threads may go on meanwhile.
 ///
 /// # Errors
 /// If something is under way that cannot be finished, or some rank refuses.
 pub fn drain(refusal: Option<String>) -> Result<(), String> {
+    if let Some(reason) = refusal {
+        return refuse(reason);
+    }
     let mut s = session();
     let library = s.library;
     let (rank, size) = (s.place.0, s.place.1 as usize);
     let private = s.private;
     let ignore = library.abi.layout().status_ignore;
-    let goes_on = refusal.is_some();
-    let refusal = refusal.or_else(|| s.unsaveable.first().cloned());
+    let refusal = s.unsaveable.first().cloned();
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
     loop {
-        // Where a thread goes on, it completes its requests itself.
-        if !goes_on {
-            s.progress()?;
-        }
+        s.progress()?;
         let mut flag = 0i32;
         lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
         if flag != 0 {
@@ -152,9 +152,11 @@ fn agree(library: &Library, private: usize, rank: i32, reason: Option<String>) -
     }
 }
 
-/// Refuses a cut from a thread that is not the main one, while the others go on: takes part in what the ranks exchange,
-/// and drains nothing.
-pub fn refuse() {
+/// Refuses a cut while other threads go on: takes part in what the ranks exchange, and drains nothing.
+///
+/// # Errors
+/// Always: the reason.
+pub fn refuse(reason: String) -> Result<(), String> {
     let (library, private, rank) = {
         let s = session();
         (s.library, s.private, s.place.0)
@@ -166,7 +168,7 @@ pub fn refuse() {
         lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
         std::thread::yield_now();
     }
-    let _ = agree(library, private, rank, Some(String::new()));
+    agree(library, private, rank, Some(reason))
 }
 
 /// Takes up again, after a cut that was drained, what the drain has ended for the library.

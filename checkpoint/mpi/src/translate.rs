@@ -144,6 +144,10 @@ impl Session {
     pub fn down_word(&self, lane: Lane, given: usize) -> usize {
         match lane {
             Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,
+            // The only number with constants that is longer than an int.
+            Lane::Number(Domain::FileOffset) => {
+                self.values.down(Domain::FileOffset, given as i64, self.library) as usize
+            }
             Lane::Number(domain) => self.values.down(domain, i64::from(given as i32), self.library) as usize,
             Lane::Address(domain) => self.values.address_down(domain, given),
             Lane::Reorder => 0,

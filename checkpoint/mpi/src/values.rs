@@ -1,7 +1,7 @@
 //! Numbers, addresses and predefined handles between the program's interface and that of the machine's library.
 use crate::library::Library;
 use crate::upper::Upper;
-use phasecast_abi::{Abi, Domain, Kind, constants};
+use phasecast_abi::{Abi, Domain, Kind, Value, constant, constants};
 use rustc_hash::FxHashMap;
 
 /// Translates what both sides know from the start.
@@ -116,6 +116,8 @@ impl Values {
             return value;
         }
         let neutral = match domain {
+            // Any other number may be what the constant is in the neutral form.
+            Domain::DistributionArgument => return distribution_argument(value, self.upper, self.lower),
             // The program may hold a code, of which the class is a part.
             Domain::ErrorClass => Some(self.upper.error_class_to_neutral(value as i32).into()),
             _ => self.upper.to_neutral(domain, value, &self.program),
@@ -132,6 +134,15 @@ impl Values {
         let neutral = self.lower.to_neutral(domain, value, library);
         neutral.and_then(|n| self.upper.from_neutral(domain, n, &self.program)).unwrap_or(value)
     }
+}
+
+/// An argument of a distribution: a number, or the constant.
+fn distribution_argument(value: i64, from: Abi, to: Abi) -> i64 {
+    let usual = |abi: Abi| match constant("MPI_DISTRIBUTE_DFLT_DARG").map(|usual| usual.value(abi)) {
+        Some(Value::Number(number)) => Some(number),
+        _ => None,
+    };
+    usual(to).filter(|_| usual(from) == Some(value)).unwrap_or(value)
 }
 
 impl Values {

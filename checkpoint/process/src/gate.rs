@@ -282,6 +282,15 @@ pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
     )
 }
 
+/// Says which frame will be continued by [`resume`]: signals from now on are the upper half's.
+///
+/// # Safety
+/// As for [`resume`].
+pub unsafe fn will_resume(frame: *mut Frame) {
+    // SAFETY: the caller's.
+    MAIN_UPPER.store(unsafe { (*frame).fs }, Relaxed);
+}
+
 /// Continues an upper half as if the call that made `frame` returned `result`. Returns as [`enter`] does.
 ///
 /// # Safety
@@ -290,7 +299,7 @@ pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
 pub unsafe fn resume(frame: *mut Frame, result: usize) -> usize {
     // SAFETY: the caller's.
     unsafe {
-        MAIN_UPPER.store((*frame).fs, Relaxed);
+        will_resume(frame);
         jump(frame, result)
     }
 }

@@ -342,8 +342,9 @@ pub fn save() -> Result<SignalState, Error> {
     Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask, stack, timers })
 }
 
-/// Brings back the signals of an image. The mask comes last, by [`unblock`].
+/// Brings back the signals of an image. Until [`unblock`] none is taken.
 pub fn restore(state: &SignalState) {
+    sys::set_mask(visible(!0));
     for (i, action) in state.actions.iter().enumerate().take(SIGNALS) {
         let signal = i + 1;
         SLOTS[i].store(action);
@@ -352,11 +353,11 @@ pub fn restore(state: &SignalState) {
         }
     }
     set_stack(state.stack);
-    set_timers(&state.timers);
 }
 
-/// Sets the main thread's mask: the last step before the program runs.
+/// Starts the timers, and sets the main thread's mask: the last step before the program runs.
 pub fn unblock(state: &SignalState) {
+    set_timers(&state.timers);
     sys::set_mask(visible(state.mask));
 }
 

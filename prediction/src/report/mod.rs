@@ -127,7 +127,7 @@ impl Report {
                 detail: format!("the target is {speed:.2} \u{d7} as fast"),
             },
         });
-        let rest = [("start-up", p.startup_s), ("not measured", p.residual_s)];
+        let rest = [("start-up", p.startup_s), ("the rest", (p.pet_s - p.startup_s - covered).max(0.0))];
         Report {
             kind: format!("prediction ({})", p.method),
             program,

@@ -229,7 +229,8 @@
     });
     canvas.addEventListener("pointerup", (event) => {
       const span = [second(Math.min(from, px(event))), second(Math.max(from, px(event)))];
-      if (from !== null && Math.abs(from - px(event)) > 4) view = span.map((s) => Math.min(Math.max(s, start), end));
+      const chosen = span.map((s) => Math.min(Math.max(s, start), end));
+      if (from !== null && Math.abs(from - px(event)) > 4 && chosen[1] > chosen[0]) view = chosen;
       from = null;
       draw();
     });

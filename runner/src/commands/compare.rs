@@ -18,17 +18,11 @@ pub struct CompareArgs {
     #[arg(required = true, value_name = "PREDICTION")]
     predictions: Vec<PathBuf>,
     /// True run times in seconds, one for each prediction in their order (or one, if there is one prediction)
-    #[arg(long, value_name = "SECONDS", value_delimiter = ',', value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_delimiter = ',', value_parser = crate::cli::positive)]
     aet: Vec<f64>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-}
-
-/// A time above 0 in seconds.
-pub(super) fn positive(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "it is not a number".to_string())?;
-    if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("a time must be more than 0 seconds".into()) }
 }
 
 /// Compares.

@@ -4,7 +4,7 @@ use crate::output::{self, count, note};
 use crate::progress;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use phasecast_trace::export::AtomicFile;
+use phasecast_trace::atomic::AtomicFile;
 use phasecast_trace::{Rank, Trace};
 use phasecast_transform::graph::{Counts, EventId, Form, Relation, Window, count as counts_of, draw, relation};
 use serde_json::json;

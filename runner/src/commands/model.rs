@@ -40,11 +40,11 @@ pub struct ModelArgs {
     #[arg(long, value_name = "NAME")]
     strategy: Vec<String>,
     /// Millions of operations per second, instead of the system's sustained rate
-    #[arg(long, value_name = "MFLOPS", value_parser = positive)]
+    #[arg(long, value_name = "MFLOPS", value_parser = crate::cli::positive)]
     rate: Option<f64>,
     /// How many times as long computation takes on the system as where it was measured, for applications whose computation
     /// is in seconds
-    #[arg(long, value_name = "K", value_parser = positive, default_value_t = 1.0)]
+    #[arg(long, value_name = "K", value_parser = crate::cli::positive, default_value_t = 1.0)]
     ratio: f64,
     /// Draw times and speedup, with logarithmic axes, to this file
     #[arg(long, value_name = "FILE.svg")]
@@ -91,13 +91,6 @@ pub(super) fn list(text: &str) -> Result<List, String> {
         }
     }
     if numbers.len() > MAX_POINTS { Err(format!("more than {MAX_POINTS} numbers")) } else { Ok(List(numbers)) }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err("it is not a number above 0".into()),
-    }
 }
 
 /// A table with what it is of.

@@ -11,7 +11,7 @@ use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
 use phasecast_prediction::Prediction;
-use phasecast_trace::container::write_atomic;
+use phasecast_trace::atomic;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -65,7 +65,7 @@ pub struct PredictArgs {
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
     /// The true run time in seconds, if it is known: the error is printed too
-    #[arg(long, value_name = "SECONDS", value_parser = super::compare::positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::cli::positive)]
     aet: Option<f64>,
     /// Write the prediction (JSON) to this file
     #[arg(short, long, value_name = "FILE")]
@@ -158,7 +158,7 @@ fn tell(args: &PredictArgs, mut prediction: Prediction) -> Result<()> {
     }
     let text = serde_json::to_string(&prediction)?;
     if let Some(output) = &args.output {
-        write_atomic(output, format!("{text}\n").as_bytes())?;
+        atomic::write(output, format!("{text}\n").as_bytes())?;
     }
     if args.json { output::json(&prediction) } else { output::words(&compare::one(&prediction)) }
 }

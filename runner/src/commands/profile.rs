@@ -8,7 +8,7 @@ use phasecast_prediction::report::{Drawing, Figure, Report, Row, name_of, second
 use phasecast_scaling::phases::{self, Found, Phase};
 use phasecast_scaling::profile::{self, Busy, Part, Profile, Step, for_each_step};
 use phasecast_scaling::smooth::Smoothing;
-use phasecast_trace::export::AtomicFile;
+use phasecast_trace::atomic::AtomicFile;
 use phasecast_trace::{Rank, Trace, TraceError};
 use serde_json::json;
 use std::fmt::Write;

@@ -43,7 +43,7 @@ pub struct ScaleArgs {
     #[arg(long)]
     seed_forms: bool,
     /// Seconds of one unit of a table
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = unit)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = crate::cli::positive)]
     unit: f64,
     /// Draw the speedup to this file (SVG)
     #[arg(long, value_name = "FILE")]
@@ -54,13 +54,6 @@ pub struct ScaleArgs {
     /// Print one JSON object: the prediction for the first number of --to, with all numbers and signatures
     #[arg(long)]
     json: bool,
-}
-
-fn unit(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(unit) if unit > 0.0 && unit.is_finite() => Ok(unit),
-        _ => Err("a unit of time is a number of seconds above 0".into()),
-    }
 }
 
 /// What was read: the runs, the machine they are from, and true times where a table knows them.

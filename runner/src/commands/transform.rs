@@ -37,7 +37,7 @@ pub struct TransformArgs {
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
     /// How many times as long computation takes on the target, instead of what the kernels say
-    #[arg(long, value_name = "K", value_parser = ratio, conflicts_with = "ratios_from")]
+    #[arg(long, value_name = "K", value_parser = crate::cli::positive, conflicts_with = "ratios_from")]
     ratio: Option<f64>,
     /// Derive the ratio of each region of the program from traces of a smaller run on base and target
     #[arg(long, num_args = 2, value_names = ["BASE", "TARGET"])]
@@ -54,11 +54,6 @@ pub struct TransformArgs {
     /// Print one JSON object: the prediction, with ratios of speeds, and the table if a trace to compare with is given
     #[arg(long)]
     json: bool,
-}
-
-fn ratio(text: &str) -> Result<f64, String> {
-    let ratio: f64 = text.parse().map_err(|_| "it is not a number".to_string())?;
-    if ratio > 0.0 && ratio.is_finite() { Ok(ratio) } else { Err("a ratio of speeds is a number above 0".into()) }
 }
 
 /// Transforms.

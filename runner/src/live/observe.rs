@@ -6,6 +6,7 @@ use phasecast_analyzer::Analysis;
 use phasecast_trace::follow::RankFollower;
 use phasecast_trace::model::boot_id;
 use phasecast_trace::{Nanos, Rank};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -71,7 +72,9 @@ impl<'a> Observation<'a> {
             if self.trackers.iter().all(Option::is_some) && stop(self) {
                 return Ok(Outcome::Stopped);
             }
-            std::thread::sleep(POLL);
+            // The end is timed.
+            let ending = self.followers.iter().all(|f| f.as_ref().is_some_and(|f| f.trailer().is_some()));
+            std::thread::sleep(if ending { Duration::from_millis(1) } else { POLL });
         }
     }
 
@@ -102,11 +105,20 @@ impl<'a> Observation<'a> {
         self.analysis
     }
 
-    /// Process ids of the ranks on this host.
+    /// Process ids of the ranks on this host that still run. In a container a process has another number within than
+    /// without: so it is asked whether it is one that leaves this trace.
     pub fn local_pids(&self) -> Vec<u32> {
         let here = boot_id();
+        let folder = std::path::absolute(self.folder).unwrap_or_default();
+        let traced = |pid: u32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let of = |word: &[u8]| {
+                word.strip_prefix(b"PHASECAST_TRACE=").is_some_and(|at| at == folder.as_os_str().as_bytes())
+            };
+            environment.split(|&byte| byte == 0).any(of)
+        };
         let headers = self.followers.iter().flatten().map(RankFollower::header);
-        headers.filter(|h| h.boot_id == here).map(|h| h.pid).collect()
+        headers.filter(|h| h.boot_id == here).map(|h| h.pid).filter(|&pid| traced(pid)).collect()
     }
 
     /// The MPI library that the ranks report.

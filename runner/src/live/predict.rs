@@ -8,6 +8,7 @@ use crate::signature::{Manifest, Signature, this_machine};
 use crate::trace_launch::traced_command;
 use anyhow::Result;
 use phasecast_analyzer::{Analysis, Estimate, Order, Piece, estimate};
+use phasecast_prediction::report::timeline::thin;
 use phasecast_prediction::{PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
 use phasecast_trace::{Nanos, PhaseId};
 use std::path::Path;
@@ -189,7 +190,11 @@ fn assemble(
     let analysis = observation.analysis();
     let pet_s = wall_s.unwrap_or(startup_s + estimate.total_s + manifest.teardown_s);
     let around = |half: f64| if wall_s.is_some() { [pet_s, pet_s] } else { [(pet_s - half).max(0.0), pet_s + half] };
-    let run_half = estimate.run_half_width_s;
+    // A program that has run to its end leaves nothing open but what another run would take.
+    let [run_half, residual_s, sampling_s, unmeasured_s] = match wall_s {
+        Some(_) => [estimate.machine_s, 0.0, 0.0, 0.0],
+        None => [estimate.run_half_width_s, estimate.unmeasured_s, estimate.sampling_s, estimate.rest_s],
+    };
     let measured = observation.trackers.iter().flatten().map(|t| t.measured_time().seconds()).fold(0.0, f64::max);
     Prediction {
         version: VERSION,
@@ -205,16 +210,12 @@ fn assemble(
         set_s: 0.0,
         coverage: if wall_s.is_some() { 1.0 } else { estimate.coverage },
         startup_s,
-        residual_s: estimate.unmeasured_s,
+        residual_s,
         restarts: 0,
         restart_s: 0.0,
         warmup_s: 0.0,
         measured_s: measured,
-        uncertainty: Uncertainty {
-            sampling_s: estimate.sampling_s,
-            unmeasured_s: estimate.rest_s,
-            machine_s: estimate.machine_s,
-        },
+        uncertainty: Uncertainty { sampling_s, unmeasured_s, machine_s: estimate.machine_s },
         base_run_s: manifest.base_run_s(),
         naive_s: observation.naive(startup_s),
         phases: phases(analysis, estimate),
@@ -242,10 +243,10 @@ pub fn phases(analysis: &Analysis, estimate: &Estimate) -> Vec<PhasePrediction> 
     both.map(of).collect()
 }
 
-/// Mean time of a phase in the base run, on the rank that the estimate speaks of.
+/// Mean time of a phase in the base runs, on the rank that the estimate speaks of.
 fn base_mean(analysis: &Analysis, rank: usize, phase: PhaseId) -> Option<f64> {
     let pieces = analysis.pieces.get(rank)?.iter().filter(|piece| piece.phase == phase);
-    let (count, sum) = pieces.fold((0u32, 0.0), |(count, sum), piece| (count + 1, sum + piece.time.seconds()));
+    let (count, sum) = pieces.fold((0u32, 0.0), |(count, sum), piece| (count + 1, sum + piece.profile()));
     (count > 0).then(|| sum / f64::from(count))
 }
 
@@ -268,28 +269,15 @@ impl Observation<'_> {
     }
 }
 
-/// The measured pieces of all ranks, neighbours of one phase joined, at most [`TIMELINE`] in all.
+/// The measured pieces of all ranks, at most [`TIMELINE`] in all.
 fn timeline(observation: &Observation<'_>) -> Vec<TimelinePiece> {
-    let mut all: Vec<TimelinePiece> = Vec::new();
     let origin = observation.trackers.iter().flatten().map(|t| t.started().0).min().unwrap_or(0);
-    for (rank, tracker) in observation.trackers.iter().enumerate() {
-        let Some(tracker) = tracker else { continue };
-        let mut at = (tracker.started().0 - origin) as f64 * 1e-9;
-        let pieces = &observation.analysis().pieces[rank];
-        let whole = tracker.measured_time().seconds();
-        let finest = whole * observation.trackers.len() as f64 / TIMELINE as f64;
-        let mut open: Option<TimelinePiece> = None;
-        for (piece, time) in pieces.iter().zip(&tracker.times) {
-            let Some(time) = time else { break };
-            let end = at + time.seconds();
-            let now = TimelinePiece { rank: rank as u32, phase: piece.phase.0, start_s: at, end_s: end };
-            at = end;
-            match &mut open {
-                Some(before) if before.end_s - before.start_s < finest => before.end_s = end,
-                _ => all.extend(open.replace(now)),
-            }
-        }
-        all.extend(open);
-    }
-    all
+    let each = TIMELINE / observation.trackers.len().max(1);
+    let of_rank = |(rank, tracker): (usize, &Option<Tracker<'_>>)| {
+        let Some(tracker) = tracker else { return Vec::new() };
+        let start_s = (tracker.started().0 - origin) as f64 * 1e-9;
+        let timed = observation.analysis().pieces[rank].iter().zip(tracker.times.iter().map_while(|time| *time));
+        thin(rank as u32, start_s, timed.map(|(piece, time)| (piece.phase.0, time.seconds())), each)
+    };
+    observation.trackers.iter().enumerate().flat_map(of_rank).collect()
 }

@@ -11,7 +11,7 @@
 //! or more follows, so that this is little. What lies after the last event (MPI_Finalize, exit) is scaled.
 use crate::restart::windows::{Profile, Window};
 use phasecast_analyzer::segments::RESTARTS;
-use phasecast_analyzer::{Analysis, Phase};
+use phasecast_analyzer::{Analysis, Order, Phase};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -58,7 +58,10 @@ pub fn plan(analysis: &Analysis, profile: &Profile, most: Option<usize>, restart
         // A part of the phases is better than no signature.
         fewer = windows.len() - 1;
     };
-    let mut one_offs: Vec<usize> = (1..profile.pieces())
+    // Where runs differ in what comes last, an image may never get to the end of that; and where only some collectives
+    // count, the last of them is not the end of it.
+    let last_too = analysis.verdict.difference.is_none() && analysis.order != Order::Collectives;
+    let mut one_offs: Vec<usize> = (1..profile.pieces() - usize::from(!last_too))
         .filter(|&at| analysis.phases.get(profile.phase[at]).is_some_and(|phase| phase.relevant && phase.weight == 1))
         .filter(|&at| !windows.iter().any(|w| w.pieces().contains(&at)))
         .filter(|&at| SCALED * profile.time[at] > COST_WORTH * restart_s)

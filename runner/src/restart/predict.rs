@@ -81,13 +81,18 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         }
         // What was measured so briefly is not mixed with what was measured now.
         brief.clear();
-        if first && costs.lengthen(seen.pace()) && costs.too_short(&windows) {
-            brief = std::mem::take(&mut seen.replayed.restarts);
+        if first && costs.lengthen(seen.pace()) {
             // One-offs are as long as they are.
-            let kept = |r: &Restart| images.windows.iter().any(|w| w.one_off && w.pieces().start == r.first);
-            seen.replayed.restarts = brief.iter().filter(|r| kept(r)).cloned().collect();
-            seen.round = false;
-            continue;
+            let one_off = |r: &Restart| images.windows.iter().any(|w| w.one_off && w.pieces().start == r.first);
+            let long: Vec<Restart> =
+                seen.replayed.restarts.iter().filter(|r| one_off(r) || !costs.is_brief(r)).cloned().collect();
+            if costs.shown_by(&long) {
+                seen.replayed.restarts = long;
+            } else if costs.has_time_for_a_round(&seen, budget - RESERVE_S - begun.elapsed().as_secs_f64()) {
+                brief = std::mem::replace(&mut seen.replayed.restarts, long);
+                seen.round = false;
+                continue;
+            }
         }
         let now = estimate(analysis, images, &seen);
         precise = now.half_width_s <= wish.precision * now.total_s;

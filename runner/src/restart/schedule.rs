@@ -4,6 +4,7 @@ use crate::restart::plan::restart_s;
 use crate::restart::replay::Replayed;
 use crate::restart::windows::{Profile, Window};
 use crate::signature::Manifest;
+use phasecast_analyzer::Restart;
 use phasecast_checkpoint::job::{StepTime, Within};
 use std::collections::BTreeSet;
 
@@ -90,13 +91,25 @@ impl Costs<'_> {
         changed
     }
 
-    /// Whether windows that ran are shorter than they are to be.
-    pub(super) fn too_short(&self, ran: &[Window]) -> bool {
-        let shorter = |w: &Window| {
-            let wanted = self.windows.iter().find(|wanted| !wanted.one_off && wanted.after == w.after);
-            wanted.is_some_and(|wanted| self.profile.time(w.pieces()) < self.profile.time(wanted.pieces()))
-        };
-        ran.iter().filter(|w| !w.one_off).any(shorter)
+    /// Whether a restart measured less than is to be measured there.
+    pub(super) fn is_brief(&self, restart: &Restart) -> bool {
+        let measured = restart.first..restart.first + restart.times.first().map_or(0, Vec::len);
+        let there = self.repeating().filter(|w| w.run().contains(&restart.first)).max_by_key(|w| w.after);
+        there.is_some_and(|wanted| self.profile.time(measured) < self.profile.time(wanted.pieces()))
+    }
+
+    /// Whether restarts show each window of what repeats.
+    pub(super) fn shown_by(&self, restarts: &[Restart]) -> bool {
+        self.repeating().all(|w| restarts.iter().any(|restart| w.run().contains(&restart.first)))
+    }
+
+    /// Whether there is time for a launch of a whole round.
+    pub(super) fn has_time_for_a_round(&self, seen: &Seen, left: f64) -> bool {
+        self.launch_s(seen) + self.repeating().map(|w| self.window_s(w, seen)).sum::<f64>() <= left
+    }
+
+    fn repeating(&self) -> impl Iterator<Item = &Window> {
+        self.windows.iter().filter(|w| !w.one_off)
     }
 
     fn launch_s(&self, seen: &Seen) -> f64 {

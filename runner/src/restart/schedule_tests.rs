@@ -96,6 +96,25 @@ fn windows_that_share_a_cut_are_each_as_short_as_they_were_planned() {
 }
 
 #[test]
+fn a_fast_target_keeps_what_lasted_long_enough() {
+    costs_of(&loop_of(2000, |_| 10 * MS), 80_000_000, |costs| {
+        let planned: Vec<Window> = costs.windows.clone();
+        let mut costs = Costs { windows: planned.clone(), ..*costs };
+        assert!(!costs.lengthen(0.9) && costs.lengthen(0.5), "{:?}", costs.windows);
+        let restart =
+            |w: &Window| Restart { first: w.pieces().start, times: vec![vec![Default::default(); w.measured]] };
+        let (short, long): (Vec<Restart>, Vec<Restart>) =
+            (planned.iter().map(restart).collect(), costs.windows.iter().map(restart).collect());
+        let of_loop = |restarts: &[Restart]| restarts.iter().zip(&planned).filter(|(_, w)| !w.one_off).count();
+        assert_eq!(short.iter().filter(|r| costs.is_brief(r)).count(), of_loop(&short));
+        assert_eq!(long.iter().filter(|r| costs.is_brief(r)).count(), 0);
+        assert!(costs.shown_by(&long) && !costs.shown_by(&long[..long.len() / 2]));
+        let seen = Seen::default();
+        assert!(costs.has_time_for_a_round(&seen, 60.0) && !costs.has_time_for_a_round(&seen, 0.5));
+    });
+}
+
+#[test]
 fn a_round_starts_with_what_is_missed_most() {
     costs_of(&two_kinds(40), 80_000_000, |costs| {
         // Of the 40 iterations' pieces, two of the first kind by themselves, or one of the second.

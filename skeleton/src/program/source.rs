@@ -16,6 +16,7 @@ use std::fmt::Write;
 
 const RUNTIME: [&str; 3] =
     [include_str!("runtime/messages.c"), include_str!("runtime/collectives.c"), include_str!("runtime/time.c")];
+const MAIN: &str = include_str!("runtime/main.c");
 /// The computation of skeletons: the calibration is compiled from the same text.
 pub const KERNEL: &str = include_str!("kernel.c");
 /// That of computation that was counted.

@@ -1,14 +1,13 @@
 //! Traces for other tools: one line a call as CSV, and the JSON of Perfetto and Chrome's trace viewer.
 //!
 //! Both are written as the trace is read, in memory that does not grow with it, and whole or not at all.
-mod atomic;
 mod csv;
 mod perfetto;
 mod row;
 
-pub use atomic::AtomicFile;
 pub use row::{PartRow, PartText, Peer, Row, Tag, columns, each_row};
 
+use crate::atomic::AtomicFile;
 use crate::error::TraceError;
 use crate::reader::Trace;
 use std::path::Path;

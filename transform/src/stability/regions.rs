@@ -139,6 +139,8 @@ impl<'a> Cut<'a> {
                 match symbol.kind {
                     EventKind::Send => drop(sends.insert(channel(rank, peer), vertex)),
                     EventKind::Recv => receives.push((channel(peer, rank), vertex)),
+                    // When one that does not block is complete the trace does not tell: it orders nothing.
+                    EventKind::Collective if !names.blocks(symbol.procedure) => {}
                     EventKind::Collective => {
                         joins.entry((symbol.comm, ordinals[at])).or_default().push((vertex, first, last));
                     }

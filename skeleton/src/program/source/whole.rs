@@ -1,7 +1,7 @@
 //! What stands around the bodies of a source: tables, the functions that are used, and `main`.
 use super::{Head, Writer, harmless, sections};
 use crate::program::scale::LEAD;
-use crate::program::source::{FAR, KERNEL};
+use crate::program::source::{FAR, KERNEL, MAIN};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -78,6 +78,7 @@ impl Writer<'_> {
         }
         out.push_str(bodies.trim_start_matches('\n'));
         self.once(&mut out, &used);
+        out.push('\n');
         self.main(&mut out, &used);
         out
     }
@@ -125,20 +126,26 @@ impl Writer<'_> {
         out.push('\n');
     }
 
+    /// The main function, from the text that all skeletons have of it.
     fn main(&self, out: &mut String, used: &BTreeSet<&'static str>) {
-        out.push_str(
-            "\nint main(int argc, char **argv)\n{\n    int ranks;\n    long rounds = argc > 2 ? atol(argv[2]) : 1;\n    if (rounds < 1)\n        rounds = 1;\n    MPI_Init(&argc, &argv);\n    double began = MPI_Wtime();\n    MPI_Pcontrol(0); /* preparations are not traced */\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    if (ranks != RANKS) {\n        if (rank == 0)\n            fprintf(stderr, \"this skeleton has %d ranks, and was started with %d: does the launcher belong to its MPI?\\n\",\n                    RANKS, ranks);\n        MPI_Finalize();\n        return 2;\n    }\n    make_working_set();\n",
-        );
-        if used.contains("far") {
-            out.push_str("    make_far_set();\n");
+        let mut there = true;
+        for line in MAIN.lines().skip_while(|line| !line.starts_with("int main")) {
+            match (line.get(..4), line.get(4..)) {
+                (Some("//? "), Some(name)) => there = used.contains(name),
+                (Some("//= "), Some("groups")) => self.communicators(out),
+                (Some("//= "), Some(name)) if used.contains(name) => self.buffers(out),
+                (Some("//= "), _) => (),
+                _ if line == "//." => there = true,
+                _ if there => {
+                    let _ = writeln!(out, "{line}");
+                }
+                _ => (),
+            }
         }
-        out.push_str("    compute(1000.0); /* the processor wakes up */\n");
-        if used.contains("buffers") {
-            self.buffers(out);
-        }
-        if used.contains("requests") {
-            out.push_str("    for (int i = 0; i < SLOTS; i++)\n        request[i] = MPI_REQUEST_NULL;\n");
-        }
+    }
+
+    /// Makes the communicators.
+    fn communicators(&self, out: &mut String) {
         for (at, (name, of, alone)) in self.groups.iter().enumerate() {
             // One that some ranks are alone in is the whole one to the others, which may call it by that name elsewhere.
             let whole = self.groups.iter().find(|(_, other, ranks)| other == of && ranks.is_empty());
@@ -152,12 +159,6 @@ impl Writer<'_> {
                 let _ = writeln!(out, "    if ({name}_alone[rank])\n        {name} = oneself();");
             }
         }
-        if used.contains("start_over") {
-            out.push_str(
-                "    /* Connections and buffers are made in a round of messages alone: the program makes them once, and the first\n     * iteration of a loop stands for many here. */\n    messages_only = 1;\n    since = MPI_Wtime();\n    once();\n    start_over();\n",
-            );
-        }
-        out.push_str("    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Pcontrol(1);\n    since = MPI_Wtime();\n    prepare_s = since - began - warm_s;\n    for (long round = 0; round < rounds; round++)\n        once();\n    MPI_Pcontrol(0);\n    int failed = report(argc > 1 ? argv[1] : NULL, rounds);\n    MPI_Finalize();\n    return failed;\n}\n");
     }
 
     /// Each rank makes the buffers that it needs.
