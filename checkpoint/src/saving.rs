@@ -162,10 +162,11 @@ impl Checkpoint {
         state.brk = (space.brk_start as u64, space.brk as u64);
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
         put("mpi", codec::to_bytes(&phasecast_mpi::State::save()));
+        let held = signals::hold();
+        put("signals", codec::to_bytes(&signals::save(&held)?));
         if signal_pending() {
             bail!("a signal waits that the program has blocked");
         }
-        put("signals", codec::to_bytes(&signals::save()?));
         let files = files::save(session().files_read())?;
         put("files", codec::to_bytes(&files));
         put("threads", codec::to_bytes(&threads));

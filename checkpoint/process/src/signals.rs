@@ -319,27 +319,39 @@ pub(crate) fn foreign(signal: c_int) -> usize {
     }
 }
 
+/// While it lives, the calling thread takes no signals: a handler that ran while memory is saved would be half in it.
+pub struct Held(u64);
+
+/// Holds back the signals of the calling thread.
+pub fn hold() -> Held {
+    Held(sys::set_mask(visible(!0)))
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        sys::set_mask(self.0);
+    }
+}
+
 /// The signals of the process and of the calling thread, which is the main one, for an image.
 ///
 /// # Errors
 /// If something cannot be saved: timers made by `timer_create`.
-pub fn save() -> Result<SignalState, Error> {
+pub fn save(held: &Held) -> Result<SignalState, Error> {
     if std::fs::read_to_string("/proc/self/timers").is_ok_and(|t| !t.is_empty()) {
         return Err(Error::Obstacle("it has timers made by timer_create".into()));
     }
-    let mut mask = 0u64;
     let mut timers = [[0i64; 4]; 3];
     // SAFETY: all pointers are to local structures of the right shape.
     let stack = unsafe {
         let mut stack: libc::stack_t = std::mem::zeroed();
         syscall!(libc::SYS_sigaltstack, 0, &raw mut stack);
-        syscall!(libc::SYS_rt_sigprocmask, 0, 0, &raw mut mask, 8);
         for (which, timer) in timers.iter_mut().enumerate() {
             syscall!(libc::SYS_getitimer, which, timer.as_mut_ptr());
         }
         (stack.ss_sp as usize, stack.ss_flags, stack.ss_size)
     };
-    Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask, stack, timers })
+    Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack, timers })
 }
 
 /// Brings back the signals of an image. Until [`unblock`] none is taken.
