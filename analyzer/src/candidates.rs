@@ -21,7 +21,8 @@ const DISTINCT: usize = 1 << 17;
 /// Candidates kept of those that come about equally often, and the occurrences they may have together.
 const ALIKE: u64 = 48;
 const ALIKE_OCCURRENCES: u64 = 200_000;
-/// Strides n of which every n-th occurrence of a single symbol is tried, for how many symbols, and of how many occurrences at most.
+/// Strides n of which every n-th occurrence of a single symbol is tried, for how many symbols, and of how many occurrences
+/// at most.
 const STRIDES: [u64; 17] = [2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 18, 20, 24, 32, 40, 48, 64];
 const SPARSER_SYMBOLS: usize = 4;
 const SPARSER_OCCURRENCES: u64 = 1 << 20;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use phasecast_mpi::{Hooks, session};
 use phasecast_process::gate::Frame;
 use phasecast_process::space;
-use phasecast_trace::model::RANK_VARIABLES;
+use phasecast_trace::model::launcher_rank;
 use std::cell::UnsafeCell;
 use std::path::Path;
 use std::time::Instant;
@@ -44,8 +44,7 @@ pub fn run(job: &Path, facade: &Path) -> i32 {
 }
 
 fn rank_prefix() -> String {
-    let rank = RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
-    rank.map_or_else(String::new, |rank| format!("rank {rank}: "))
+    launcher_rank().map_or_else(String::new, |rank| format!("rank {rank}: "))
 }
 
 fn job_of(path: &Path) -> Result<Job> {

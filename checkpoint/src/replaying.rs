@@ -9,7 +9,7 @@ use phasecast_mpi::{Hooks, Library, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{fence, files, signals, space, threads};
 use phasecast_trace::codec;
-use phasecast_trace::model::{RANK_VARIABLES, boot_id};
+use phasecast_trace::model::{boot_id, launcher_rank};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -133,7 +133,7 @@ pub(crate) fn replay(
     let begun = Instant::now();
     let images = Images::open(path)?;
     let Some(first) = steps.first() else { bail!("the job has no steps") };
-    let rank = launcher_rank()?;
+    let rank = launcher_rank().context("the launcher does not say which rank this is. Is it an mpirun?")?;
     let state = images.state(first.cut, rank).map_err(|error| no_image(&images, first.cut, rank, error))?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
     let mut numbers: Vec<i32> = FIRST_FILES.collect();
@@ -282,9 +282,4 @@ fn no_image(images: &Images, cut: u32, rank: u32, error: ImageError) -> anyhow::
         ),
         _ => error.into(),
     }
-}
-
-fn launcher_rank() -> Result<u32> {
-    let found = RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
-    found.context("the launcher does not say which rank this is. Is it an mpirun?")
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use phasecast_trace::TraceError;
 use phasecast_trace::counts::{self, HARDWARE, SOFTWARE};
-use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, PROCESS_VARIABLE, RANK_VARIABLES};
+use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, PROCESS_VARIABLE, launcher_rank};
 use phasecast_trace::reader::file_name;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -22,8 +22,8 @@ pub struct TraceArgs {
     /// Do not print the summary at the end
     #[arg(short, long)]
     pub quiet: bool,
-    /// The clock of the trace. With `computing`, time passes only while a rank computes, by the processor time of its thread: so
-    /// that more ranks than processors can be traced, for `phasecast transform` to add what their communication costs
+    /// The clock of the trace. With `computing`, time passes only while a rank computes, by the processor time of its
+    /// thread: so that more ranks than processors can be traced, for `phasecast transform` to add what their communication costs
     #[arg(long, value_enum, default_value_t = ClockArg::Wall)]
     pub clock: ClockArg,
     /// Count instructions, cycles and cache misses between calls too, where the processor's counters can be read: for
@@ -57,7 +57,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     let tracer = library(&command, LIBRARY)?;
     let output = std::path::absolute(&args.output)?;
     std::fs::create_dir_all(&output).with_context(|| format!("cannot make the folder {}", output.display()))?;
-    if let Some(rank) = rank() {
+    if let Some(rank) = launcher_rank() {
         let file = output.join(file_name(rank));
         if file.exists() {
             return Err(TraceError::Exists { path: file }.into());
@@ -114,9 +114,4 @@ pub fn library(command: &Path, name: &str) -> Result<PathBuf> {
     places.iter().find(|place| place.is_file()).cloned().with_context(|| {
         format!("{name} is neither in {} nor in ../lib from there. Install it beside the command.", folder.display())
     })
-}
-
-/// The rank that the launcher says this process will be.
-fn rank() -> Option<u32> {
-    RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }

@@ -7,7 +7,7 @@ int main(void) {
     MPI_Status status;
     MPI_Request request;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int how = 0; how < 4; how++) {
+    for (int how = 0; how < 5; how++) {
         beat();
         MPI_Send(out, 2, MPI_INT, after, how, MPI_COMM_WORLD);
         beat();
@@ -18,6 +18,10 @@ int main(void) {
             MPI_Mprobe(before, how, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
             beat();
             code = MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+        } else if (how == 4) {
+            int index = -1;
+            MPI_Irecv(in, 1, MPI_INT, before, how, MPI_COMM_WORLD, &request);
+            code = MPI_Waitany(1, &request, &index, &status);
         } else {
             MPI_Irecv(in, 1, MPI_INT, before, how, MPI_COMM_WORLD, &request);
             code = how == 1 ? MPI_Wait(&request, &status) : MPI_Waitall(1, &request, &status);

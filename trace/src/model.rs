@@ -2,8 +2,8 @@
 mod rank;
 
 pub use rank::{
-    CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, PROCESS_VARIABLE, RANK_VARIABLES, RankHeader,
-    Trailer, boot_id,
+    CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, PROCESS_VARIABLE, RankHeader, Trailer, boot_id,
+    launcher_rank,
 };
 
 use crate::counts::Counts;

@@ -262,16 +262,15 @@ impl Outcome<'_> {
             if fresh && truncated {
                 s.received(comm, status.source);
             }
-            if persistent && truncated {
+            let bytes = s.values.lower.layout().handle_bytes;
+            // Open MPI frees persistent ones, too.
+            if read_handle(self.handles + i * bytes, bytes) == s.library.request_null {
+                self.gone(s, i);
+            } else if persistent && truncated {
                 if let Some(request) = s.requests.get_mut(number) {
                     request.counted = false;
                 }
                 s.requests.set_stage(number, Stage::Inactive);
-                return;
-            }
-            let bytes = s.values.lower.layout().handle_bytes;
-            if read_handle(self.handles + i * bytes, bytes) == s.library.request_null {
-                self.gone(s, i);
             }
         }
     }
@@ -328,9 +327,12 @@ impl Outcome<'_> {
         if code != 0 && !in_status {
             let failed = match self.places.which {
                 Which::One => Some(0),
-                // SAFETY: the caller's: the library says which one it was.
-                Which::Any => self.places.indices.map(|at| unsafe { *(self.call.arg(at) as *const i32) } as usize),
-                Which::All | Which::Some => None,
+                // Other errors may have left the index as it was.
+                Which::Any if s.truncated(code) => {
+                    // SAFETY: the caller's: the library says which one it was.
+                    self.places.indices.map(|at| unsafe { (self.call.arg(at) as *const i32).read_unaligned() } as usize)
+                }
+                Which::Any | Which::All | Which::Some => None,
             };
             if let Some(i) = failed.filter(|i| *i < self.numbers.len()) {
                 // SAFETY: the caller's.

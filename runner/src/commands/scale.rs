@@ -39,7 +39,8 @@ pub struct ScaleArgs {
     to: Vec<u32>,
     #[command(flatten)]
     how: How,
-    /// Only the forms of the paper (Carlson et al.): k p for full utilisation, k for sequential phases, p/(k1 p + k2) for the rest
+    /// Only the forms of the paper (Carlson et al.): k p for full utilisation, k for sequential phases, p/(k1 p + k2) for
+    /// the rest
     #[arg(long)]
     seed_forms: bool,
     /// Seconds of one unit of a table

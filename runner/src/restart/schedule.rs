@@ -105,7 +105,11 @@ impl Costs<'_> {
 
     /// Whether there is time for a launch of a whole round.
     pub(super) fn has_time_for_a_round(&self, seen: &Seen, left: f64) -> bool {
-        self.launch_s(seen) + self.repeating().map(|w| self.window_s(w, seen)).sum::<f64>() <= left
+        self.launch_s(seen) + self.round_s(seen) <= left
+    }
+
+    fn round_s(&self, seen: &Seen) -> f64 {
+        self.repeating().map(|w| self.window_s(w, seen)).sum()
     }
 
     fn repeating(&self) -> impl Iterator<Item = &Window> {
@@ -174,11 +178,11 @@ impl Costs<'_> {
     /// first, and further rounds (if they are wanted). What time is left makes the windows of the rounds longer: that is
     /// cheaper than to restart again, of which only the time after the warm-up counts.
     pub(super) fn schedule(&self, seen: &Seen, left: f64, more: bool) -> Vec<Window> {
-        let mut round: Vec<Window> = self.windows.iter().filter(|w| !w.one_off).copied().collect();
+        let mut round: Vec<Window> = self.repeating().copied().collect();
         let mut one_offs: Vec<Window> = self.windows.iter().filter(|w| w.one_off).copied().collect();
         one_offs.sort_by(|a, b| self.profile.time(b.pieces()).total_cmp(&self.profile.time(a.pieces())));
         let count = round.len();
-        let round_s: f64 = round.iter().map(|w| self.window_s(w, seen)).sum();
+        let round_s = self.round_s(seen);
         let mut left = left - self.launch_s(seen);
         if !seen.round && count > 0 {
             let cost = |windows: &[Window]| windows.iter().map(|w| self.window_s(w, seen)).sum::<f64>();

@@ -26,8 +26,13 @@ pub const CLOCK_VARIABLE: &str = "PHASECAST_CLOCK";
 /// process id.
 pub const PROCESS_VARIABLE: &str = "PHASECAST_PROCESS";
 /// Where launchers say which rank a process will be.
-pub const RANK_VARIABLES: [&str; 5] =
+const RANK_VARIABLES: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
+
+/// The rank that the launcher says this process will be.
+pub fn launcher_rank() -> Option<u32> {
+    RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
 
 /// How a clock reading becomes nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
