@@ -55,14 +55,18 @@ pub enum Job {
     },
 }
 
-/// The time that a launch of restarts has. Where it will not do for a whole step, that is made shorter; where it will not do
-/// for the shortest, that step and those after it are left out.
+/// The time that a launch of restarts has. Where it will not do for a step, that one and those after it are left out; what
+/// is left over makes steps longer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Within {
     /// From the first rank's start to the end of the last step, in seconds.
     pub seconds: f64,
     /// So many steps are made whatever they take.
     pub least: usize,
+    /// The most by which a step is made longer than planned, in seconds.
+    pub longest_s: f64,
+    /// What the program ran in the launches before, in seconds: here, and what the base took for that.
+    pub ran_s: (f64, f64),
     /// The steps.
     pub steps: Vec<StepTime>,
 }
@@ -72,8 +76,9 @@ pub struct Within {
 pub struct StepTime {
     /// From its start to each position on the base, in seconds.
     pub base_s: Vec<f64>,
-    /// So many positions are reached if it is made.
-    pub fewest: usize,
+    /// So many positions are reached in any case, more if there is time. Where that is not all, each rank has events between
+    /// this position and the one before.
+    pub planned: usize,
 }
 
 /// One restart.

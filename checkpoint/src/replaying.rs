@@ -1,6 +1,6 @@
 //! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
 use crate::host::{FIRST_FILES, Work, work, write_report};
-use crate::job::{End, ReplayReport, Step, StepReport, Within, stand_file};
+use crate::job::{End, ReplayReport, Step, StepReport, StepTime, Within, stand_file};
 use crate::restore;
 use crate::restore_over::Remains;
 use anyhow::{Context, Result, anyhow, bail};
@@ -18,47 +18,101 @@ pub(crate) struct Replay {
     out: PathBuf,
     step: Step,
     report: ReplayReport,
+    time: Option<Time>,
+    /// At so many positions of the step it is decided how long it is to be, if it may be longer.
+    decide_at: Option<usize>,
 }
 
-/// What the steps of a launch have taken, for whether there is time for the next.
+/// The share of the time left over that steps are made longer by.
+const SPARE: f64 = 0.9;
+
+/// The time of a launch, for what there is time for.
 struct Time {
     within: Within,
     started: Instant,
+    /// When the last step was begun.
+    begun: Instant,
+    spent: Spent,
+}
+
+/// What steps have taken.
+#[derive(Clone, Copy)]
+struct Spent {
     steps: usize,
     /// Time in which the program ran, here and on the base, in seconds.
-    ran_s: f64,
-    base_s: f64,
+    ran_s: (f64, f64),
     /// Time for all else, in seconds.
     other_s: f64,
 }
 
+impl StepTime {
+    /// What the base took for so many positions, in seconds.
+    fn base_s(&self, positions: usize) -> f64 {
+        positions.checked_sub(1).and_then(|last| self.base_s.get(last)).copied().unwrap_or(0.0)
+    }
+}
+
+impl Spent {
+    /// A step of `all_s` seconds, in `ran_s` of which the program ran for what the base took `base_s`.
+    fn with(self, base_s: f64, ran_s: f64, all_s: f64) -> Spent {
+        Spent {
+            steps: self.steps + 1,
+            ran_s: (self.ran_s.0 + ran_s, self.ran_s.1 + base_s),
+            other_s: self.other_s + (all_s - ran_s).max(0.0),
+        }
+    }
+
+    /// Time here over time on the base.
+    fn pace(&self) -> f64 {
+        if self.ran_s.1 > 0.0 { self.ran_s.0 / self.ran_s.1 } else { 1.0 }
+    }
+
+    /// What a step as planned will take: beside the program what others have taken.
+    fn step_s(&self, step: &StepTime) -> f64 {
+        self.other_s / self.steps.max(1) as f64 + self.pace() * step.base_s(step.planned)
+    }
+}
+
 impl Time {
     fn new(within: Within, started: Instant) -> Time {
-        Time { within, started, steps: 0, ran_s: 0.0, base_s: 0.0, other_s: 0.0 }
+        let spent = Spent { steps: 0, ran_s: within.ran_s, other_s: 0.0 };
+        Time { within, started, begun: started, spent }
     }
 
-    /// The next step has reached so many positions, in `step_s` seconds, in `ran_s` of which the program ran.
-    fn spent(&mut self, positions: usize, step_s: f64, ran_s: f64) {
-        let step = self.within.steps.get(self.steps);
-        self.base_s += positions.checked_sub(1).and_then(|last| step?.base_s.get(last)).copied().unwrap_or(0.0);
-        self.ran_s += ran_s;
-        self.other_s += (step_s - ran_s).max(0.0);
-        self.steps += 1;
+    fn left_s(&self) -> f64 {
+        self.within.seconds - self.started.elapsed().as_secs_f64()
     }
 
-    /// How many positions of the next step there is time for: beside the program it will take what others have, and the
-    /// program as much longer than on the base. None if it is to be left out.
-    fn positions(&self) -> usize {
-        let Some(next) = self.within.steps.get(self.steps) else { return 0 };
-        let pace = if self.base_s > 0.0 { self.ran_s / self.base_s } else { 1.0 };
-        let other_s = self.other_s / self.steps.max(1) as f64;
-        let left_s = self.within.seconds - self.started.elapsed().as_secs_f64() - other_s;
-        let reached = next.base_s.partition_point(|base_s| pace * base_s <= left_s);
-        match reached >= next.fewest {
-            true => reached,
-            false if self.steps < self.within.least => next.fewest,
-            false => 0,
-        }
+    /// The step that is being made, and those after it.
+    fn steps(&self) -> Option<(&StepTime, &[StepTime])> {
+        self.within.steps.get(self.spent.steps..)?.split_first()
+    }
+
+    /// What has been spent when the step has reached so many positions in `ran_s` seconds.
+    fn with_step(&self, positions: usize, ran_s: f64) -> Spent {
+        let base_s = self.steps().map_or(0.0, |(step, _)| step.base_s(positions));
+        self.spent.with(base_s, ran_s, self.begun.elapsed().as_secs_f64())
+    }
+
+    /// Whether there is a next step that is to be made.
+    fn goes_on(&self) -> bool {
+        let fits = |next| self.spent.steps < self.within.least || self.spent.step_s(next) <= self.left_s();
+        self.steps().is_some_and(|(next, _)| fits(next))
+    }
+
+    /// How many positions of the step there is time for, which has run as far as planned, in `ran_s` seconds. What is left
+    /// over, if the steps to come are as planned, is divided among this one and them.
+    fn positions(&self, ran_s: f64) -> usize {
+        let Some((step, later)) = self.steps() else { return 0 };
+        let spent = self.with_step(step.planned, ran_s);
+        let spare_s = SPARE * (self.left_s() - later.iter().map(|step| spent.step_s(step)).sum::<f64>());
+        let more_s = (spare_s / (later.len() + 1) as f64).min(self.within.longest_s);
+        let more = (step.planned + 1..=step.base_s.len()).take_while(|&positions| {
+            let after = |positions| spent.pace() * (step.base_s(positions) - step.base_s(step.planned));
+            // Half a piece more than there is time for is as near to it as half a piece less.
+            0.5 * (after(positions - 1) + after(positions)) <= more_s && after(positions) <= spare_s
+        });
+        step.planned + more.count()
     }
 }
 
@@ -75,14 +129,23 @@ const STEP_DONE: usize = 1;
 impl Replay {
     pub(crate) fn reached(&mut self, events: u64) {
         let now = now_ns();
-        let mut s = session();
-        let watch = self.step.watch.get(s.place.0 as usize).map_or(&[][..], Vec::as_slice);
+        let rank = session().place.0 as usize;
         let Some(step) = self.report.steps.last_mut() else { return };
+        let Some(watch) = self.step.watch.get_mut(rank) else { return };
         while let Some(&at) = watch.get(step.times_ns.len())
             && at <= events
         {
             step.times_ns.push(now);
         }
+        if let Some(time) = &self.time
+            && self.decide_at.is_some_and(|at| step.times_ns.len() >= at)
+        {
+            self.decide_at = None;
+            let ran_s = now.saturating_sub(step.start_ns) as f64 * 1e-9;
+            watch.truncate(phasecast_mpi::decided(time.positions(ran_s) as u64) as usize);
+            step.times_ns.truncate(watch.len());
+        }
+        let mut s = session();
         if let Some(&next) = watch.get(step.times_ns.len()) {
             s.next_stop = next;
             return;
@@ -174,22 +237,17 @@ pub(crate) fn replay(
         steps: Vec::new(),
     };
     let step = Step { cut: first.cut, watch: Vec::new() };
-    *work() = Work::Replay(Replay { out, step, report });
+    let time = within.map(|within| Time::new(within, started));
+    *work() = Work::Replay(Replay { out, step, report, time, decide_at: None });
     let mut remains = Remains::default();
-    let mut time = within.map(|within| Time::new(within, started));
     let mut steps = steps.into_iter().peekable();
-    let mut positions = usize::MAX;
-    while let Some(mut step) = steps.next() {
-        step.watch.iter_mut().for_each(|watch| watch.truncate(positions));
-        let time = if steps.peek().is_some() { time.as_mut() } else { None };
-        let (data, next) = one_step(&images, rank, level, step, std::mem::take(&mut remains), time)?;
-        positions = next;
-        if positions == 0 {
+    while let Some(step) = steps.next() {
+        let (data, goes_on) =
+            one_step(&images, rank, level, step, std::mem::take(&mut remains), steps.peek().is_some())?;
+        if !goes_on {
             break;
         }
-        if steps.peek().is_some() {
-            remains = Remains::leave(data);
-        }
+        remains = Remains::leave(data);
     }
     space::unmap_all();
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
@@ -201,16 +259,16 @@ pub(crate) fn replay(
     Ok(0)
 }
 
-/// Restarts an image over what is left of the one before; returns how many bytes it had, and how many positions of the next
-/// there is `time` for. Its memory stays, with nothing that runs there.
+/// Restarts an image over what is left of the one before; returns how many bytes it had, and whether there is a next, and time
+/// for it. Its memory stays, with nothing that runs there.
 fn one_step(
     images: &Images,
     rank: u32,
     level: i32,
     step: Step,
     remains: Remains,
-    time: Option<&mut Time>,
-) -> Result<(u64, usize)> {
+    has_next: bool,
+) -> Result<(u64, bool)> {
     let started = Instant::now();
     let state = images.state(step.cut, rank)?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
@@ -233,6 +291,11 @@ fn one_step(
     mpi.restore(level).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
     session().next_stop = watch.iter().copied().find(|&at| at > events).unwrap_or(u64::MAX);
     replay.step = step;
+    replay.decide_at = replay.time.as_mut().and_then(|time| {
+        time.begun = started;
+        let (step, _) = time.steps()?;
+        (step.planned < step.base_s.len()).then_some(step.planned)
+    });
     // SAFETY: the memory of the image is in place, its threads are those that were saved with it.
     unsafe {
         threads::restore_main(&main_state);
@@ -262,16 +325,19 @@ fn one_step(
     replay.progress();
     threads::end()?;
     phasecast_mpi::drain(None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;
-    let next = time.map_or(usize::MAX, |time| {
-        let times_ns = replay.report.steps.last().map_or(&[][..], |step| &step.times_ns);
-        let ran_s = times_ns.last().map_or(0.0, |last| last.saturating_sub(start_ns) as f64 * 1e-9);
-        time.spent(times_ns.len(), started.elapsed().as_secs_f64(), ran_s);
-        phasecast_mpi::decided(time.positions() as u64) as usize
-    });
+    let goes_on = match &mut replay.time {
+        Some(time) if has_next => {
+            let times_ns = replay.report.steps.last().map_or(&[][..], |step| &step.times_ns);
+            let ran_s = times_ns.last().map_or(0.0, |last| last.saturating_sub(start_ns) as f64 * 1e-9);
+            time.spent = time.with_step(times_ns.len(), ran_s);
+            phasecast_mpi::decided(u64::from(time.goes_on())) == 1
+        }
+        _ => has_next,
+    };
     session().tear_down();
     signals::clear();
     files::clear();
-    Ok((restored.data, next))
+    Ok((restored.data, goes_on))
 }
 
 /// Why there is no image of a rank: the launcher has started too many, or the set is not whole.
@@ -281,5 +347,48 @@ fn no_image(images: &Images, cut: u32, rank: u32, error: ImageError) -> anyhow::
             "the launcher has started rank {rank}, but the images are of {size} ranks. Let it start {size}, as `mpirun -n {size}` does."
         ),
         _ => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time of a launch of steps of ten positions, 0.1 s apart on the base, of which two are planned.
+    fn time(steps: usize, seconds: f64, longest_s: f64) -> Time {
+        let base_s = (1..=10).map(|at| 0.1 * f64::from(at)).collect();
+        let steps = vec![StepTime { base_s, planned: 2 }; steps];
+        Time::new(Within { seconds, least: 1, longest_s, ran_s: (0.0, 0.0), steps }, Instant::now())
+    }
+
+    #[test]
+    fn what_is_left_over_is_divided_among_the_steps() {
+        // Of 2 s the steps to come take 0.2 s each; nine tenths of 1.6 s are 0.48 s for each of three.
+        assert_eq!(time(3, 2.0, 9.0).positions(0.2), 2 + 5);
+        assert_eq!(time(3, 2.0, 0.3).positions(0.2), 2 + 3, "no longer than is asked for");
+        assert_eq!(time(3, 0.4, 9.0).positions(0.2), 2, "as planned, whatever it takes");
+        assert_eq!(time(1, 1e6, 9.0).positions(0.2), 10, "no more than there are");
+    }
+
+    #[test]
+    fn a_slow_target_gets_fewer_positions() {
+        // At twice the base's time two steps to come take 0.8 s: 0.36 s for each are two positions.
+        assert_eq!(time(3, 2.0, 9.0).positions(0.4), 2 + 2);
+        // Known from the launches before for ten times as long.
+        let mut slow = time(3, 2.0, 9.0);
+        slow.spent.ran_s = (4.0, 2.0);
+        assert_eq!(slow.positions(0.2), 2 + 2);
+    }
+
+    #[test]
+    fn a_step_for_which_there_is_no_time_is_left_out() {
+        let goes_on = |made: usize, seconds: f64| {
+            let mut time = time(3, seconds, 9.0);
+            time.spent = Spent { steps: made, ran_s: (0.4, 0.2), other_s: made as f64 };
+            time.goes_on()
+        };
+        // The restart takes a second, the program 0.4 s.
+        assert!(goes_on(1, 1.5) && !goes_on(1, 1.3) && !goes_on(3, 1e6));
+        assert!(goes_on(0, 0.0), "the first is made in any case");
     }
 }

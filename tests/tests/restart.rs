@@ -51,7 +51,8 @@ fn images_of_one_mpi_are_restarted_under_both() {
     }
 }
 
-/// Where the time that a launch has is over, steps are made as short as they may be, and then left out, on all ranks alike.
+/// Where the time that a launch has is over, steps are left out, on all ranks alike; where it has more they are made longer,
+/// up to what is asked for.
 #[test]
 fn a_launch_keeps_to_its_time() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
@@ -60,10 +61,11 @@ fn a_launch_keeps_to_its_time() {
         let split = Split::new();
         let (outcome, reports, images) = split.run(&program, &[Cut { id: 0, events: vec![40; 2] }]);
         assert!(reports.iter().flat_map(|report| &report.cuts).all(|cut| cut.saved), "{reports:?}: {outcome:?}");
-        let time = StepTime { base_s: vec![0.001, 0.002, 0.003], fewest: 2 };
-        for (seconds, least, made) in [(0.0, 2, [3, 2].to_vec()), (1e6, 2, vec![3; 4])] {
-            let steps = vec![Step { cut: 0, watch: vec![vec![50, 60, 60]; 2] }; 4];
-            let within = Within { seconds, least, steps: vec![time.clone(); 4] };
+        let time = StepTime { base_s: vec![0.001, 0.002, 0.003, 0.004], planned: 2 };
+        let cases = [(0.0, 2, 1.0, vec![2, 2]), (1e6, 2, 0.0, vec![2; 4]), (1e6, 0, 1.0, vec![4; 4])];
+        for (seconds, least, longest_s, made) in cases {
+            let steps = vec![Step { cut: 0, watch: vec![vec![50, 60, 60, 70]; 2] }; 4];
+            let within = Within { seconds, least, longest_s, ran_s: (0.0, 0.0), steps: vec![time.clone(); 4] };
             let (outcome, reports) = split.replay_within(mpi, 2, &images, steps, Some(within));
             assert!(reports.iter().flat_map(|report| &report.steps).all(|step| step.finished), "{reports:?}");
             let reached = |report: &ReplayReport| report.steps.iter().map(|step| step.times_ns.len()).collect();

@@ -68,7 +68,8 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         let first = seen.launches == 0;
         seen.one_offs |= windows.iter().any(|w| w.one_off);
         seen.round |= windows.iter().any(|w| !w.one_off);
-        match launch(&replayer, &windows, costs.within(&windows, left), &mut seen, &mut notes, &profile) {
+        let (longest, within) = costs.within(&windows, &seen, left);
+        match launch(&replayer, [&windows, &longest], within, &mut seen, &mut notes, &profile) {
             // What was seen before holds, with the interval that it has.
             Err(error) if !(first || crate::launch::interrupted()) => {
                 notes.push(format!("no further restarts were made: {}", crate::exit::sentence(&error)));
@@ -103,10 +104,10 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     Ok(prediction)
 }
 
-/// Restarts windows in one launch; where that fails, each in a launch of its own.
+/// Restarts windows in one launch, in which they may become the longer ones; where that fails, each in a launch of its own.
 fn launch(
     replayer: &Replayer<'_>,
-    windows: &[Window],
+    [windows, longer]: [&[Window]; 2],
     within: Within,
     seen: &mut Seen,
     notes: &mut Vec<String>,
@@ -116,7 +117,7 @@ fn launch(
     let ends = Instant::now() + Duration::from_secs_f64(within.seconds.clamp(0.0, 1e9));
     let bar = crate::progress::bar("restarting", "restarts");
     let told = |done| bar.set(done, windows.len() as u64);
-    let failure = match replayer.run(windows, longest(windows), Some(within), &told) {
+    let failure = match replayer.run(longer, longest(longer), Some(within), &told) {
         Ok(replayed) => {
             let made = |(w, r): (&Window, &Restart)| profile.time(w.after + 1..w.pieces().start + r.times[0].len());
             let base_s = windows.iter().zip(&replayed.restarts).map(made).sum();

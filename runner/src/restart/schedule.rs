@@ -14,10 +14,10 @@ const FEWEST: usize = 2;
 const ROUNDS: (usize, f64) = (3, 0.6);
 /// A window shows enough if what it does not show of a round takes at most this share of the time of its phases.
 const UNSHOWN: f64 = 0.1;
-/// The share of the time left over that longer windows are planned to use.
-const SPARE: f64 = 0.9;
-/// The most by which a window is made longer, in seconds.
+/// The most by which a window is made longer, in seconds, where there is time for a further launch after that.
 const LONGEST_S: f64 = 0.5;
+/// So many times faster than known a target may be for windows to be made longer by that.
+const UNKNOWN: f64 = 2.0;
 /// What a launch takes beside the launcher and MPI_Init: finding the library, and the end.
 const LAUNCH_S: f64 = 0.15;
 /// What of that is after the last restart.
@@ -175,8 +175,7 @@ impl Costs<'_> {
     }
 
     /// The windows of the next launch, in order: a round, or what there is time for of it; then one-offs, the longest
-    /// first, and further rounds (if they are wanted). What time is left makes the windows of the rounds longer: that is
-    /// cheaper than to restart again, of which only the time after the warm-up counts.
+    /// first, and further rounds (if they are wanted).
     pub(super) fn schedule(&self, seen: &Seen, left: f64, more: bool) -> Vec<Window> {
         let mut round: Vec<Window> = self.repeating().copied().collect();
         let mut one_offs: Vec<Window> = self.windows.iter().filter(|w| w.one_off).copied().collect();
@@ -196,10 +195,7 @@ impl Costs<'_> {
                 let spread_s = cost(&spread);
                 let most_s = if dear { spread_s } else { left };
                 let one = (dear || spread_s > left).then(|| self.one_for_all(&round, seen, left, most_s));
-                round = one.flatten().map_or(spread, |one| {
-                    let more_s = SPARE * (left - cost(&[one])) / seen.pace();
-                    vec![self.profile.longer(&one, more_s.clamp(0.0, LONGEST_S))]
-                });
+                round = one.flatten().map_or(spread, |one| vec![one]);
             }
             left -= cost(&round);
         }
@@ -214,7 +210,6 @@ impl Costs<'_> {
             }
         }
         let mut rounds = usize::from(!seen.round);
-        let mut pilot = None;
         if more && count > 0 && round.len() == count {
             let room = left + rounds as f64 * round_s;
             if ROUNDS.0 as f64 * round_s <= ROUNDS.1 * room {
@@ -223,21 +218,10 @@ impl Costs<'_> {
                 rounds = 1;
             }
             round = self.most_first(round);
-            // How fast the target is shows in a window that is not made longer. It is made again at the end.
-            pilot = round.first().copied().filter(|_| rounds == 1 && seen.launches == 0);
-            let pilot_s = pilot.map_or(0.0, |w| self.window_s(&w, seen));
-            let spare = SPARE * ((room - pilot_s) / rounds.max(1) as f64 - round_s) / count as f64;
-            let more_s = spare.clamp(0.0, LONGEST_S) / seen.pace();
-            round = round.iter().map(|w| self.profile.longer(w, more_s)).collect();
-            pilot = pilot.filter(|w| spare > 0.0 && *w != round[0]);
         }
         let mut windows = round.repeat(rounds.min(1));
         windows.append(&mut once);
         windows.extend(round.repeat(rounds.saturating_sub(1)));
-        if let Some(pilot) = pilot {
-            let again = std::mem::replace(&mut windows[0], pilot);
-            windows.push(again);
-        }
         windows
     }
 
@@ -265,36 +249,38 @@ impl Costs<'_> {
         ordered
     }
 
-    /// The time that a launch of `windows` has of what is left. In any case those windows are made that show the phases
-    /// that all of them show, as long as they were planned, as a target may be much slower than the base.
-    pub(super) fn within(&self, windows: &[Window], left: f64) -> Within {
-        let repeating = |windows: &[Window]| -> BTreeSet<usize> {
-            windows.iter().filter(|w| !w.one_off).map(|w| w.after).collect()
+    /// How long the windows may become, and the time that a launch of them has of what is left. In any case those are made
+    /// that show the phases that all of them show, as a target may be much slower than the base. What time is left when a
+    /// window has run as planned makes it longer: that is cheaper than to restart again, of which only the time after the
+    /// warm-up counts.
+    pub(super) fn within(&self, windows: &[Window], seen: &Seen, left: f64) -> (Vec<Window>, Within) {
+        let repeating: Vec<&Window> = windows.iter().filter(|w| !w.one_off).collect();
+        let longer_s = |w: &&Window| self.window_s(w, seen) + LONGEST_S;
+        let again = left - self.launch_s(seen) - repeating.iter().map(longer_s).sum::<f64>();
+        let longest_s = match self.has_time_for_a_round(seen, again) {
+            true => LONGEST_S,
+            false => LONGEST_S.max(left / repeating.len().max(1) as f64),
         };
-        // One that shows what others would is as long as that takes.
-        let for_all = repeating(windows).len() == 1 && repeating(&self.windows).len() > 1;
-        let steps: Vec<StepTime> = windows.iter().map(|w| self.step(w, for_all)).collect();
+        let longest: Vec<Window> =
+            windows.iter().map(|w| self.profile.longer(w, UNKNOWN * longest_s / seen.pace())).collect();
+        let step = |(window, planned): (&Window, &Window)| {
+            let times = window.run().map(|piece| self.profile.time(piece..piece + 1));
+            let sum = |sum: &mut f64, time: f64| {
+                *sum += time;
+                Some(*sum)
+            };
+            StepTime { base_s: times.scan(0.0, sum).collect(), planned: planned.run().len() }
+        };
+        let steps = longest.iter().zip(windows).map(step).collect();
         let phases = |count: usize| -> BTreeSet<usize> {
-            let made = windows.iter().zip(&steps).take(count).filter(|(w, _)| !w.one_off);
-            made.flat_map(|(w, step)| self.profile.phases(w.pieces().start..w.run().start + step.fewest)).collect()
+            let made = windows.iter().take(count).filter(|w| !w.one_off);
+            made.flat_map(|w| self.profile.phases(w.pieces())).collect()
         };
         let all = phases(windows.len());
         let showing = (1..windows.len()).find(|&count| phases(count) == all).unwrap_or(windows.len());
         let seconds = left - self.manifest.startup_s - self.manifest.teardown_s - END_S;
-        Within { seconds, least: showing.max(FEWEST.min(windows.len())), steps }
-    }
-
-    /// What a window takes. It may be as short as it was planned, if not `whole`.
-    fn step(&self, window: &Window, whole: bool) -> StepTime {
-        let sum = |sum: &mut f64, piece: usize| {
-            *sum += self.profile.time(piece..piece + 1);
-            Some(*sum)
-        };
-        let base_s = window.run().scan(0.0, sum).collect();
-        let own = |w: &&Window| (w.after, w.warm, w.one_off) == (window.after, window.warm, window.one_off);
-        let planned = self.windows.iter().find(own).map(|w| w.run().len()).filter(|_| !whole);
-        let all = window.run().len();
-        StepTime { base_s, fewest: planned.map_or(all, |planned| planned.min(all)) }
+        let least = showing.max(FEWEST.min(windows.len()));
+        (longest, Within { seconds, least, longest_s, ran_s: seen.ran, steps })
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Profile {
     pub(super) time: Vec<f64>,
     pub(super) phase: Vec<usize>,
     pub(super) total: f64,
+    /// Whether all ranks have events in the piece.
+    shared: Vec<bool>,
 }
 
 impl Profile {
@@ -64,7 +66,10 @@ impl Profile {
         let time: Vec<f64> = (0..slowest.len()).map(mean).collect();
         let total = time.iter().sum::<f64>().max(1e-9);
         let phase = slowest.iter().map(|p| p.phase.index()).collect();
-        Some(Profile { runs, time, phase, total })
+        let before = |pieces: &[Piece], at: usize| at.checked_sub(1).map_or(0, |at| pieces[at].end);
+        let has_events = |at| analysis.pieces.iter().all(|pieces| before(pieces, at) < pieces[at].end);
+        let shared = (0..slowest.len()).map(has_events).collect();
+        Some(Profile { runs, time, phase, total, shared })
     }
 
     pub(super) fn pieces(&self) -> usize {
@@ -132,8 +137,13 @@ impl Profile {
         Window { warm, measured, ..*window }
     }
 
-    /// The window with so many seconds of base time more to be measured, as far as pieces follow.
+    /// The window with so many seconds of base time more to be measured, as far as pieces follow. A one-off is as long as it
+    /// is, and so is a window at the end of whose last piece not all ranks have something to do: whether it is made longer is
+    /// decided there.
     pub fn longer(&self, window: &Window, seconds: f64) -> Window {
+        if window.one_off || !self.shared[window.pieces().end - 1] {
+            return *window;
+        }
         let (last, own) = (self.pieces() - 1, window.pieces());
         let (mut more, mut end) = (0.0, own.end);
         // Half a piece more than there is time for is as near to it as half a piece less.
