@@ -73,6 +73,15 @@ fn rank_of(cut: &Cut, rank: i32) -> u64 {
     cut.events.get(rank as usize).copied().unwrap_or(u64::MAX)
 }
 
+/// Takes out of the network what is under way, also where the cut is refused, as a sender may wait for that. Not where
+/// threads go on, which might wait for it themselves.
+fn drain(moving: Option<&phasecast_process::Error>, refusal: Option<String>) -> Result<(), String> {
+    match moving {
+        None => phasecast_mpi::drain(refusal),
+        Some(error) => phasecast_mpi::refuse(refusal.unwrap_or_else(|| error.to_string())),
+    }
+}
+
 impl Checkpoint {
     fn next(&self) -> Option<Cut> {
         self.plan.cuts.get(self.reports.len()).cloned()
@@ -122,10 +131,8 @@ impl Checkpoint {
         result: usize,
         refusal: Option<String>,
     ) -> Result<(u64, Vec<PathBuf>)> {
-        let stopped =
-            if refusal.is_none() { threads::stop() } else { Err(phasecast_process::Error::Obstacle(String::new())) };
-        let refusal = refusal.or_else(|| stopped.as_ref().err().map(ToString::to_string));
-        let drained = phasecast_mpi::drain(refusal);
+        let stopped = threads::stop();
+        let drained = drain(stopped.as_ref().err(), refusal);
         let dry = drained.is_ok();
         let outcome = drained.map_err(|reason| anyhow!(reason)).and_then(|()| {
             let threads = stopped.as_ref().map_err(|error| anyhow!("{error}"))?;
@@ -184,11 +191,17 @@ impl Checkpoint {
 
     /// The program ends its use of MPI: cuts that were not reached are refused together, and the report is written.
     pub(crate) fn finish(&mut self) {
-        while let Some(cut) = self.next() {
-            let reason = "the program ends before it".to_string();
-            let _ = phasecast_mpi::drain(Some(reason.clone()));
-            phasecast_mpi::barrier();
-            self.reports.push(CutReport::refused(cut.id, reason));
+        if self.next().is_some() {
+            let stopped = threads::stop();
+            while let Some(cut) = self.next() {
+                let reason = "the program ends before it".to_string();
+                let _ = drain(stopped.as_ref().err(), Some(reason.clone()));
+                phasecast_mpi::barrier();
+                self.reports.push(CutReport::refused(cut.id, reason));
+            }
+            if stopped.is_ok() {
+                threads::go();
+            }
         }
         let s = session();
         let (rank, size) = (s.place.0 as u32, s.place.1 as u32);

@@ -8,6 +8,8 @@ use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::place::{LAUNCHERS, Place, json, send, until_it_pays};
 use phasecast_tests::process::{run, start};
+use phasecast_tests::program::programs;
+use phasecast_tests::split::{Base, native};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -71,6 +73,24 @@ fn a_launch_keeps_to_its_time() {
             let reached = |report: &ReplayReport| report.steps.iter().map(|step| step.times_ns.len()).collect();
             let all: Vec<Vec<usize>> = reports.iter().map(reached).collect();
             assert_eq!(all, [made.clone(), made], "{outcome:?}");
+        }
+    }
+}
+
+/// A rank that cannot be saved at a cut takes in what another one has sent and waits for: both go on, and are saved later.
+#[test]
+fn a_refused_cut_keeps_no_sender_waiting() {
+    let programs = programs();
+    let program = programs.iter().find(|p| p.name == "refused_large").expect("it is one of the programs");
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let expected = native(program, mpi).expect("it runs");
+        // Of the first two messages one is received, of rank 1 all three are sent; then after the first beat.
+        let cuts = vec![Cut { id: 0, events: vec![1, 3] }, Cut { id: 1, events: vec![5, 5] }];
+        let base = Base::cut(program, mpi, cuts, &expected).expect("it ends");
+        assert_eq!(base.failures, [""; 0]);
+        assert_eq!((base.refused.len(), base.saved.len()), (1, 1), "{:?}", base.refused);
+        for target in [Mpi::OpenMpi, Mpi::Mpich] {
+            base.replay(target, &base.saved[0], &native(program, target).expect("it runs")).expect("it goes on");
         }
     }
 }

@@ -78,25 +78,24 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Drains the network. To be called by all ranks when each has stopped at its position. An error is the reason why this
-/// cut cannot be saved (on some rank); the program can go on either way. `refusal`: this rank knows already why not; its
-/// other threads may go on meanwhile.
+/// cut cannot be saved (on some rank); the program can go on either way. `refusal`: this rank knows already why not.
 ///
 /// # Errors
 /// If something is under way that cannot be finished, or some rank refuses.
 pub fn drain(refusal: Option<String>) -> Result<(), String> {
-    if let Some(reason) = refusal {
-        return refuse(reason);
-    }
     let mut s = session();
     let library = s.library;
     let (rank, size) = (s.place.0, s.place.1 as usize);
     let private = s.private;
     let ignore = library.abi.layout().status_ignore;
-    let refusal = s.unsaveable.first().cloned();
+    // What fails here is told when all are there, as the others would wait.
+    let mut refusal = refusal.or_else(|| s.unsaveable.first().cloned());
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
     loop {
-        s.progress()?;
+        if let Err(failure) = s.progress() {
+            refusal.get_or_insert(failure);
+        }
         let mut flag = 0i32;
         lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
         if flag != 0 {
@@ -112,14 +111,14 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let mut reason = None;
     let balanced = Instant::now();
     while reason.is_none() && s.traffic.received.iter().zip(&expected).any(|(got, sent)| got < sent) {
-        s.progress()?;
-        if balanced.elapsed() > PATIENCE {
+        if let Err(failure) = s.progress() {
+            reason = Some(failure);
+        } else if balanced.elapsed() > PATIENCE {
             let missing: Vec<String> = (0..size)
                 .filter(|&from| s.traffic.received[from] < expected[from])
                 .map(|from| format!("{} from rank {from}", expected[from] - s.traffic.received[from]))
                 .collect();
             reason = Some(format!("messages are under way that cannot be received: {}", missing.join(", ")));
-            break;
         }
         std::thread::yield_now();
     }
