@@ -79,6 +79,8 @@ pub struct StepTime {
     /// So many positions are reached in any case, more if there is time. Where that is not all, each rank has events between
     /// this position and the one before.
     pub planned: usize,
+    /// The earlier step that it repeats: it is as long as that one, so that they can be compared.
+    pub repeats: Option<usize>,
 }
 
 /// One restart.

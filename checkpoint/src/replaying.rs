@@ -16,7 +16,8 @@ use std::time::Instant;
 /// Images that are being restarted.
 pub(crate) struct Replay {
     out: PathBuf,
-    step: Step,
+    /// The positions of this rank that the step watches.
+    watch: Vec<u64>,
     report: ReplayReport,
     time: Option<Time>,
     /// At so many positions of the step it is decided how long it is to be, if it may be longer.
@@ -32,6 +33,8 @@ struct Time {
     started: Instant,
     /// When the last step was begun.
     begun: Instant,
+    /// How many positions each step has reached so far.
+    reached: Vec<usize>,
     spent: Spent,
 }
 
@@ -53,7 +56,7 @@ impl StepTime {
 }
 
 impl Spent {
-    /// A step of `all_s` seconds, in `ran_s` of which the program ran for what the base took `base_s`.
+    /// A step of `all_s` seconds more, in `ran_s` of which the program ran for what the base took `base_s`.
     fn with(self, base_s: f64, ran_s: f64, all_s: f64) -> Spent {
         Spent {
             steps: self.steps + 1,
@@ -67,16 +70,16 @@ impl Spent {
         if self.ran_s.1 > 0.0 { self.ran_s.0 / self.ran_s.1 } else { 1.0 }
     }
 
-    /// What a step as planned will take: beside the program what others have taken.
-    fn step_s(&self, step: &StepTime) -> f64 {
-        self.other_s / self.steps.max(1) as f64 + self.pace() * step.base_s(step.planned)
+    /// What a step of this base time will take: beside the program what others have taken.
+    fn step_s(&self, base_s: f64) -> f64 {
+        self.other_s / self.steps.max(1) as f64 + self.pace() * base_s
     }
 }
 
 impl Time {
     fn new(within: Within, started: Instant) -> Time {
         let spent = Spent { steps: 0, ran_s: within.ran_s, other_s: 0.0 };
-        Time { within, started, begun: started, spent }
+        Time { within, started, begun: started, reached: Vec::new(), spent }
     }
 
     fn left_s(&self) -> f64 {
@@ -85,7 +88,17 @@ impl Time {
 
     /// The step that is being made, and those after it.
     fn steps(&self) -> Option<(&StepTime, &[StepTime])> {
-        self.within.steps.get(self.spent.steps..)?.split_first()
+        self.within.steps.get(self.reached.len()..)?.split_first()
+    }
+
+    /// How many positions the step that is being made will reach, if that is known: those of the step that it repeats.
+    fn known(&self, step: &StepTime) -> Option<usize> {
+        step.repeats.and_then(|earlier| self.reached.get(earlier)).copied()
+    }
+
+    /// What the base took for the step, as far as it is known how long it will be, else as planned.
+    fn base_s(&self, step: &StepTime) -> f64 {
+        step.base_s(self.known(step).unwrap_or(step.planned))
     }
 
     /// What has been spent when the step has reached so many positions in `ran_s` seconds.
@@ -94,19 +107,27 @@ impl Time {
         self.spent.with(base_s, ran_s, self.begun.elapsed().as_secs_f64())
     }
 
+    /// The step is done.
+    fn add(&mut self, positions: usize, ran_s: f64) {
+        self.spent = self.with_step(positions, ran_s);
+        self.reached.push(positions);
+    }
+
     /// Whether there is a next step that is to be made.
     fn goes_on(&self) -> bool {
-        let fits = |next| self.spent.steps < self.within.least || self.spent.step_s(next) <= self.left_s();
-        self.steps().is_some_and(|(next, _)| fits(next))
+        let fits = |next| self.spent.step_s(self.base_s(next)) <= self.left_s();
+        self.steps().is_some_and(|(next, _)| self.reached.len() < self.within.least || fits(next))
     }
 
     /// How many positions of the step there is time for, which has run as far as planned, in `ran_s` seconds. What is left
-    /// over, if the steps to come are as planned, is divided among this one and them.
+    /// over, if the steps to come are as planned, is divided among this one and those of which it is open how long they are.
     fn positions(&self, ran_s: f64) -> usize {
         let Some((step, later)) = self.steps() else { return 0 };
         let spent = self.with_step(step.planned, ran_s);
-        let spare_s = SPARE * (self.left_s() - later.iter().map(|step| spent.step_s(step)).sum::<f64>());
-        let more_s = (spare_s / (later.len() + 1) as f64).min(self.within.longest_s);
+        let later_s: f64 = later.iter().map(|step| spent.step_s(self.base_s(step))).sum();
+        let open = 1 + later.iter().filter(|step| self.known(step).is_none()).count();
+        let spare_s = SPARE * (self.left_s() - later_s);
+        let more_s = (spare_s / open as f64).min(self.within.longest_s);
         let more = (step.planned + 1..=step.base_s.len()).take_while(|&positions| {
             let after = |positions| spent.pace() * (step.base_s(positions) - step.base_s(step.planned));
             // Half a piece more than there is time for is as near to it as half a piece less.
@@ -129,9 +150,7 @@ const STEP_DONE: usize = 1;
 impl Replay {
     pub(crate) fn reached(&mut self, events: u64) {
         let now = now_ns();
-        let rank = session().place.0 as usize;
-        let Some(step) = self.report.steps.last_mut() else { return };
-        let Some(watch) = self.step.watch.get_mut(rank) else { return };
+        let (Some(step), watch) = (self.report.steps.last_mut(), &mut self.watch) else { return };
         while let Some(&at) = watch.get(step.times_ns.len())
             && at <= events
         {
@@ -163,8 +182,7 @@ impl Replay {
     /// The program has run to its end.
     pub(crate) fn finished(&mut self) {
         let Some(step) = self.report.steps.last_mut() else { return };
-        let watch = self.step.watch.get(self.report.rank as usize).map_or(0, Vec::len);
-        step.finished = watch == step.times_ns.len();
+        step.finished = self.watch.len() == step.times_ns.len();
     }
 
     pub(crate) fn write(&self) {
@@ -236,9 +254,8 @@ pub(crate) fn replay(
         end: None,
         steps: Vec::new(),
     };
-    let step = Step { cut: first.cut, watch: Vec::new() };
     let time = within.map(|within| Time::new(within, started));
-    *work() = Work::Replay(Replay { out, step, report, time, decide_at: None });
+    *work() = Work::Replay(Replay { out, watch: Vec::new(), report, time, decide_at: None });
     let mut remains = Remains::default();
     let mut steps = steps.into_iter().peekable();
     while let Some(step) = steps.next() {
@@ -285,17 +302,28 @@ fn one_step(
     std::fs::create_dir_all(&scratch)?;
     files::restore(&file_state, &scratch)?;
     signals::restore(&signal_state);
-    let watch: Vec<u64> = step.watch.get(rank as usize).cloned().unwrap_or_default();
     let events = mpi.events;
     let frame = state.frame as *mut Frame;
     mpi.restore(level).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
-    session().next_stop = watch.iter().copied().find(|&at| at > events).unwrap_or(u64::MAX);
-    replay.step = step;
-    replay.decide_at = replay.time.as_mut().and_then(|time| {
+    let mut watch: Vec<u64> = step.watch.get(rank as usize).cloned().unwrap_or_default();
+    replay.decide_at = None;
+    if let Some(time) = &mut replay.time {
         time.begun = started;
-        let (step, _) = time.steps()?;
-        (step.planned < step.base_s.len()).then_some(step.planned)
-    });
+        match time.steps().map(|(step, _)| (time.known(step), step.planned)) {
+            Some((Some(known), _)) => watch.truncate(known),
+            Some((None, planned)) if planned < watch.len() => {
+                // Other threads could ask for what is taken in while ranks wait for the decision.
+                if phasecast_mpi::anywhere(session().multiple && !thread_state.is_empty()) {
+                    watch.truncate(planned);
+                } else {
+                    replay.decide_at = Some(planned);
+                }
+            }
+            _ => {}
+        }
+    }
+    session().next_stop = watch.iter().copied().find(|&at| at > events).unwrap_or(u64::MAX);
+    replay.watch.clone_from(&watch);
     // SAFETY: the memory of the image is in place, its threads are those that were saved with it.
     unsafe {
         threads::restore_main(&main_state);
@@ -307,7 +335,7 @@ fn one_step(
     unsafe { gate::will_resume(frame) };
     signals::unblock(&signal_state);
     let start_ns = now_ns();
-    let cut = replay.step.cut;
+    let cut = step.cut;
     // A rank may have no event in what is measured: it is there already.
     let there: Vec<u64> = watch.iter().take_while(|&&at| at <= events).map(|_| start_ns).collect();
     let finished = !watch.is_empty() && there.len() == watch.len();
@@ -329,7 +357,7 @@ fn one_step(
         Some(time) if has_next => {
             let times_ns = replay.report.steps.last().map_or(&[][..], |step| &step.times_ns);
             let ran_s = times_ns.last().map_or(0.0, |last| last.saturating_sub(start_ns) as f64 * 1e-9);
-            time.spent = time.with_step(times_ns.len(), ran_s);
+            time.add(times_ns.len(), ran_s);
             phasecast_mpi::decided(u64::from(time.goes_on())) == 1
         }
         _ => has_next,
@@ -357,7 +385,7 @@ mod tests {
     /// The time of a launch of steps of ten positions, 0.1 s apart on the base, of which two are planned.
     fn time(steps: usize, seconds: f64, longest_s: f64) -> Time {
         let base_s = (1..=10).map(|at| 0.1 * f64::from(at)).collect();
-        let steps = vec![StepTime { base_s, planned: 2 }; steps];
+        let steps = vec![StepTime { base_s, planned: 2, repeats: None }; steps];
         Time::new(Within { seconds, least: 1, longest_s, ran_s: (0.0, 0.0), steps }, Instant::now())
     }
 
@@ -381,10 +409,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_repeated_is_as_long_as_it_was_and_has_its_share_before() {
+        let mut time = time(4, 2.8, 9.0);
+        (time.within.steps[2].repeats, time.within.steps[3].repeats) = (Some(0), Some(1));
+        // Nine tenths of 2.8 s but three steps of 0.2 s, for each of four: 0.5 s, and half a piece.
+        assert_eq!(time.positions(0.2), 2 + 5);
+        (time.spent.steps, time.spent.ran_s) = (1, (0.7, 0.7));
+        time.reached = vec![7];
+        // Known is what the third takes: 0.7 s. Of what is left after that and the fourth as planned two have a share.
+        assert_eq!(time.positions(0.2), 2 + 8);
+        time.reached = vec![7, 10];
+        let (third, later) = time.steps().expect("two are left");
+        assert_eq!((time.known(third), time.known(&later[0])), (Some(7), Some(10)));
+        assert!((time.base_s(third) - 0.7).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_step_for_which_there_is_no_time_is_left_out() {
         let goes_on = |made: usize, seconds: f64| {
             let mut time = time(3, seconds, 9.0);
             time.spent = Spent { steps: made, ran_s: (0.4, 0.2), other_s: made as f64 };
+            time.reached = vec![2; made];
             time.goes_on()
         };
         // The restart takes a second, the program 0.4 s.

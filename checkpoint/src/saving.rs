@@ -73,6 +73,16 @@ fn rank_of(cut: &Cut, rank: i32) -> u64 {
     cut.events.get(rank as usize).copied().unwrap_or(u64::MAX)
 }
 
+/// Stops the other threads of the program.
+fn stop() -> Result<Vec<threads::ThreadState>, phasecast_process::Error> {
+    let stopped = threads::stop()?;
+    if phasecast_mpi::any_inside() {
+        threads::go();
+        return Err(phasecast_process::Error::Obstacle("a thread is in a function that MPI has called".into()));
+    }
+    Ok(stopped)
+}
+
 /// Takes out of the network what is under way, also where the cut is refused, as a sender may wait for that. Not where
 /// threads go on, which might wait for it themselves.
 fn drain(moving: Option<&phasecast_process::Error>, refusal: Option<String>) -> Result<(), String> {
@@ -131,7 +141,7 @@ impl Checkpoint {
         result: usize,
         refusal: Option<String>,
     ) -> Result<(u64, Vec<PathBuf>)> {
-        let stopped = threads::stop();
+        let stopped = stop();
         let drained = drain(stopped.as_ref().err(), refusal);
         let dry = drained.is_ok();
         let outcome = drained.map_err(|reason| anyhow!(reason)).and_then(|()| {
@@ -169,11 +179,8 @@ impl Checkpoint {
         state.brk = (space.brk_start as u64, space.brk as u64);
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
         put("mpi", codec::to_bytes(&phasecast_mpi::State::save()));
-        let held = signals::hold();
+        let held = signals::quiet()?;
         put("signals", codec::to_bytes(&signals::save(&held)?));
-        if signal_pending() {
-            bail!("a signal waits that the program has blocked");
-        }
         let files = files::save(session().files_read())?;
         put("files", codec::to_bytes(&files));
         put("threads", codec::to_bytes(&threads));
@@ -192,7 +199,7 @@ impl Checkpoint {
     /// The program ends its use of MPI: cuts that were not reached are refused together, and the report is written.
     pub(crate) fn finish(&mut self) {
         if self.next().is_some() {
-            let stopped = threads::stop();
+            let stopped = stop();
             while let Some(cut) = self.next() {
                 let reason = "the program ends before it".to_string();
                 let _ = drain(stopped.as_ref().err(), Some(reason.clone()));
@@ -215,15 +222,5 @@ impl Checkpoint {
         };
         drop(s);
         write_report(&self.plan.images, rank, &report);
-    }
-}
-
-/// Whether a signal waits for the main thread or the process.
-fn signal_pending() -> bool {
-    // SAFETY: sets of signals of our own.
-    unsafe {
-        let mut pending: libc::sigset_t = std::mem::zeroed();
-        libc::sigpending(&raw mut pending);
-        (1..=libc::SIGRTMAX()).any(|signal| libc::sigismember(&raw const pending, signal) == 1)
     }
 }

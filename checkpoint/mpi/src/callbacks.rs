@@ -15,28 +15,38 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 thread_local! {
     /// The thread pointer that the calling thread has in the upper half.
     pub static UPPER_FS: Cell<usize> = const { Cell::new(0) };
-    /// The stack pointer with which the calling thread has gone into a function of the program that MPI called; zero
-    /// outside of one.
-    static CALLED: Cell<usize> = const { Cell::new(0) };
+    /// The stack pointer with which the calling thread has gone into a function of the program that MPI called, and in
+    /// which of the [`LIVES`]; zero outside of one.
+    static CALLED: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
 /// Threads that are in a function of the program that MPI called.
 static CALLBACKS: AtomicU32 = AtomicU32::new(0);
 
+/// How often the program's threads have been ended here, wherever they were.
+static LIVES: AtomicU32 = AtomicU32::new(0);
+
+/// The program's threads have been ended: none is in a function that MPI called.
+pub fn forget() {
+    LIVES.fetch_add(1, Relaxed);
+    CALLBACKS.store(0, Relaxed);
+}
+
 /// Whether the calling thread is in a function of the program that MPI called: what it calls there are no events. One
 /// that was left by `longjmp` is seen to be over by its stack being gone.
 #[inline(always)]
 pub fn inside() -> bool {
-    let called = CALLED.get();
-    called != 0 && still_inside(called)
+    let (called, life) = CALLED.get();
+    called != 0 && still_inside(called, life)
 }
 
 #[cold]
-fn still_inside(called: usize) -> bool {
-    let inside = stack_pointer() < called;
+fn still_inside(called: usize, life: u32) -> bool {
+    let same = life == LIVES.load(Relaxed);
+    let inside = same && stack_pointer() < called;
     if !inside {
-        CALLED.set(0);
-        CALLBACKS.fetch_sub(1, Relaxed);
+        CALLED.set((0, 0));
+        CALLBACKS.fetch_sub(u32::from(same), Relaxed);
     }
     inside
 }
@@ -65,13 +75,13 @@ unsafe fn upper(function: usize, args: [usize; 6]) -> usize {
     let fs = UPPER_FS.get();
     let outermost = !inside();
     if outermost {
-        CALLED.set(stack_pointer());
+        CALLED.set((stack_pointer(), LIVES.load(Relaxed)));
         CALLBACKS.fetch_add(1, Relaxed);
     }
     // SAFETY: the caller's; this thread has come from the upper half with this thread pointer.
     let result = unsafe { call_upper(fs, function, &args) };
     if outermost {
-        CALLED.set(0);
+        CALLED.set((0, 0));
         CALLBACKS.fetch_sub(1, Relaxed);
     }
     result

@@ -183,15 +183,39 @@ pub fn barrier() {
     lower!(library, MPI_Barrier(private));
 }
 
-/// What the first rank has decided.
+/// A rank that waits here for so long takes in what comes: a sender may wait for that.
+const UNDISTURBED: Duration = Duration::from_millis(1);
+
+/// What the first rank has decided. To be called where all ranks come to, in the midst of the program too, if no other thread
+/// of it is in MPI: messages that are under way to a rank that waits here are taken out of the network.
 pub fn decided(here: u64) -> u64 {
-    let s = session();
-    let (library, private) = (s.library, s.private);
-    drop(s);
-    let mut number = here;
+    let (library, private) = {
+        let s = session();
+        (s.library, s.private)
+    };
+    let ignore = library.abi.layout().status_ignore;
     let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
-    lower!(library, MPI_Bcast(&raw mut number, 1, word, 0, private));
+    let (mut number, mut request, mut flag) = (here, 0usize, 0i32);
+    lower!(library, MPI_Ibcast(&raw mut number, 1, word, 0, private, &raw mut request));
+    let begun = Instant::now();
+    while flag == 0 {
+        lower!(library, MPI_Test(&raw mut request, &raw mut flag, ignore));
+        if flag == 0 && begun.elapsed() > UNDISTURBED {
+            // What fails here fails again when the rank stops.
+            let _ = session().progress();
+            std::thread::yield_now();
+        }
+    }
     number
+}
+
+/// Whether this holds on any rank. Called by all.
+pub fn anywhere(here: bool) -> bool {
+    let (library, private, rank) = {
+        let s = session();
+        (s.library, s.private, s.place.0)
+    };
+    agree(library, private, rank, here.then(String::new)).is_err()
 }
 
 /// Drops what no rank needs of the log of communicators.

@@ -45,8 +45,9 @@ mod values;
 mod windows;
 mod words;
 
+pub use callbacks::any_inside;
 pub use calls::{MOST, call};
-pub use drain::{barrier, decided, drain, go_on, refuse};
+pub use drain::{anywhere, barrier, decided, drain, go_on, refuse};
 pub use library::{Library, LibraryError};
 pub use life::{environment, finish_library, prepare, start_library, wtime};
 pub use memory::shared_memory;

@@ -1,7 +1,7 @@
 //! The state of a rank's MPI in an image, and making it again: objects from the log in its order, then receives and
 //! persistent requests.
 use crate::attributes::Attribute;
-use crate::callbacks::QUIET;
+use crate::callbacks::{self, QUIET};
 use crate::calls::{MOST, by_name_index, call as invoke, lower};
 use crate::comms::Comm;
 use crate::convert::Fortran;
@@ -230,6 +230,7 @@ impl Session {
     /// Frees all objects below, so that the library is as it was after `MPI_Init`: in the same order on all ranks, the
     /// youngest first. Pending receives are cancelled before.
     pub fn tear_down(&mut self) {
+        callbacks::forget();
         QUIET.store(true, Relaxed);
         let library = self.library;
         let ignore = library.abi.layout().status_ignore;

@@ -322,6 +322,31 @@ pub(crate) fn foreign(signal: c_int) -> usize {
 /// While it lives, the calling thread takes no signals: a handler that ran while memory is saved would be half in it.
 pub struct Held(u64);
 
+/// So often signals that come just now are let through before a program counts as never quiet.
+const TRIES: usize = 100;
+
+/// Holds back the signals of the calling thread from a moment on at which none waits, as no image holds one.
+///
+/// # Errors
+/// If one waits that the program has blocked, or there is always one.
+pub fn quiet() -> Result<Held, Error> {
+    for _ in 0..TRIES {
+        let held = hold();
+        let mut pending = 0u64;
+        // SAFETY: the word lives through the call.
+        unsafe { syscall!(libc::SYS_rt_sigpending, &raw mut pending, 8) };
+        if pending & held.0 != 0 {
+            return Err(Error::Obstacle("a signal waits that the program has blocked".into()));
+        }
+        if pending == 0 {
+            return Ok(held);
+        }
+        // Its handler runs as it is let go.
+        drop(held);
+    }
+    Err(Error::Obstacle("signals come all the time".into()))
+}
+
 /// Holds back the signals of the calling thread.
 pub fn hold() -> Held {
     Held(sys::set_mask(visible(!0)))

@@ -114,10 +114,11 @@ fn launch(
     profile: &Profile,
 ) -> Result<()> {
     let longest = |windows: &[Window]| windows.iter().map(|w| profile.time(w.run())).fold(0.0, f64::max);
+    let least = within.least;
     let ends = Instant::now() + Duration::from_secs_f64(within.seconds.clamp(0.0, 1e9));
     let bar = crate::progress::bar("restarting", "restarts");
     let told = |done| bar.set(done, windows.len() as u64);
-    let failure = match replayer.run(longer, longest(longer), Some(within), &told) {
+    let failure = match replayer.run(longer, longest(windows), Some(within), &told) {
         Ok(replayed) => {
             let made = |(w, r): (&Window, &Restart)| profile.time(w.after + 1..w.pieces().start + r.times[0].len());
             let base_s = windows.iter().zip(&replayed.restarts).map(made).sum();
@@ -126,9 +127,6 @@ fn launch(
         }
         Err(error) => error,
     };
-    let mut each: Vec<Window> = windows.to_vec();
-    each.sort_by_key(|w| (w.after, w.warm));
-    each.dedup();
     // A failure before the first restart is none of the images: it would fail again.
     if crate::launch::interrupted() || windows.len() < 2 || seen.launches > 0 || !replayer.stepped() || replayer.hung()
     {
@@ -138,16 +136,19 @@ fn launch(
         "a launch for each restart was needed, as one for all failed: {}",
         crate::exit::sentence(&failure)
     ));
-    let mut any = false;
-    for window in &each {
-        if replayer.hung() || (any && Instant::now() >= ends) {
+    let mut made = 0;
+    for (at, window) in windows.iter().enumerate() {
+        if windows[..at].contains(window) {
+            continue;
+        }
+        if replayer.hung() || (made >= least && Instant::now() >= ends) {
             notes.push("the other images were not restarted".into());
             break;
         }
         match replayer.run(std::slice::from_ref(window), longest(&[*window]), None, &|_| ()) {
             Ok(replayed) => {
                 seen.add(replayed, profile.time(window.run()));
-                any = true;
+                made += 1;
             }
             Err(error) if crate::launch::interrupted() => return Err(error),
             Err(error) => {
@@ -155,7 +156,7 @@ fn launch(
             }
         }
     }
-    if any { Ok(()) } else { Err(failure) }
+    if made > 0 { Ok(()) } else { Err(failure) }
 }
 
 fn estimate(analysis: &Analysis, images: &Images, seen: &Seen) -> Estimate {

@@ -83,7 +83,7 @@ impl<'a> Replayer<'a> {
     }
 
     /// Restarts windows in this order in one launch, or as much of them as there is time for. `base_s` is the base time of the
-    /// longest of them, `told` hears of finished steps.
+    /// longest of them as planned, `told` hears of finished steps.
     ///
     /// # Errors
     /// If the launch fails or hangs, with a diagnosis; then its processes are ended.
@@ -95,7 +95,8 @@ impl<'a> Replayer<'a> {
         let source = std::path::absolute(self.source)?;
         let collectives = self.analysis.order == Order::Collectives;
         let init_s = self.images.edges.iter().map(|edge| edge.init_s).fold(0.0, f64::max);
-        let limits = [self.patience(init_s + base_s), self.patience(base_s)];
+        let longer = Duration::from_secs_f64(within.as_ref().map_or(0.0, |within| within.longest_s.clamp(0.0, 1e6)));
+        let limits = [init_s + base_s, base_s].map(|base_s| self.patience(base_s) + longer);
         let least = within.as_ref().map_or(windows.len(), |within| within.least);
         let out_path = std::path::absolute(&out)?;
         let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: out_path, within };

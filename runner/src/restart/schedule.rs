@@ -91,16 +91,21 @@ impl Costs<'_> {
         changed
     }
 
+    /// What is to be measured where the restart began: by the window of the images that begins there.
+    fn wanted(&self, restart: &Restart) -> Option<&Window> {
+        let mut both = self.images.windows.iter().zip(&self.windows);
+        both.find(|(planned, _)| !planned.one_off && planned.pieces().start == restart.first).map(|(_, wanted)| wanted)
+    }
+
     /// Whether a restart measured less than is to be measured there.
     pub(super) fn is_brief(&self, restart: &Restart) -> bool {
         let measured = restart.first..restart.first + restart.times.first().map_or(0, Vec::len);
-        let there = self.repeating().filter(|w| w.run().contains(&restart.first)).max_by_key(|w| w.after);
-        there.is_some_and(|wanted| self.profile.time(measured) < self.profile.time(wanted.pieces()))
+        self.wanted(restart).is_some_and(|wanted| self.profile.time(measured) < self.profile.time(wanted.pieces()))
     }
 
     /// Whether restarts show each window of what repeats.
     pub(super) fn shown_by(&self, restarts: &[Restart]) -> bool {
-        self.repeating().all(|w| restarts.iter().any(|restart| w.run().contains(&restart.first)))
+        self.repeating().all(|w| restarts.iter().any(|restart| self.wanted(restart) == Some(w)))
     }
 
     /// Whether there is time for a launch of a whole round.
@@ -254,24 +259,28 @@ impl Costs<'_> {
     /// window has run as planned makes it longer: that is cheaper than to restart again, of which only the time after the
     /// warm-up counts.
     pub(super) fn within(&self, windows: &[Window], seen: &Seen, left: f64) -> (Vec<Window>, Within) {
-        let repeating: Vec<&Window> = windows.iter().filter(|w| !w.one_off).collect();
-        let longer_s = |w: &&Window| self.window_s(w, seen) + LONGEST_S;
-        let again = left - self.launch_s(seen) - repeating.iter().map(longer_s).sum::<f64>();
+        let repeating = windows.iter().filter(|w| !w.one_off).count();
+        let windows_s: f64 = windows.iter().map(|w| self.window_s(w, seen)).sum();
+        let again = left - self.launch_s(seen) - windows_s - LONGEST_S * repeating as f64;
         let longest_s = match self.has_time_for_a_round(seen, again) {
             true => LONGEST_S,
-            false => LONGEST_S.max(left / repeating.len().max(1) as f64),
+            false => LONGEST_S.max(left / repeating.max(1) as f64),
         };
         let longest: Vec<Window> =
             windows.iter().map(|w| self.profile.longer(w, UNKNOWN * longest_s / seen.pace())).collect();
-        let step = |(window, planned): (&Window, &Window)| {
-            let times = window.run().map(|piece| self.profile.time(piece..piece + 1));
+        let step = |at: usize| {
+            let times = longest[at].run().map(|piece| self.profile.time(piece..piece + 1));
             let sum = |sum: &mut f64, time: f64| {
                 *sum += time;
                 Some(*sum)
             };
-            StepTime { base_s: times.scan(0.0, sum).collect(), planned: planned.run().len() }
+            StepTime {
+                base_s: times.scan(0.0, sum).collect(),
+                planned: windows[at].run().len(),
+                repeats: windows[..at].iter().position(|earlier| *earlier == windows[at]),
+            }
         };
-        let steps = longest.iter().zip(windows).map(step).collect();
+        let steps = (0..windows.len()).map(step).collect();
         let phases = |count: usize| -> BTreeSet<usize> {
             let made = windows.iter().take(count).filter(|w| !w.one_off);
             made.flat_map(|w| self.profile.phases(w.pieces())).collect()

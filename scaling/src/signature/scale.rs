@@ -165,15 +165,15 @@ fn forms(kind: Kind, seed: bool) -> Vec<Signature> {
 }
 
 /// The form that foresees left-out points best. Of two points none can be left out for the seed's form of two parameters:
-/// it is taken unless one of a single parameter goes through both.
+/// it is taken where none of a single parameter is as near to both.
 fn chosen(kind: Kind, names: &[Signature], all: &[&dyn Form], points: &[Point]) -> Result<Choice, FitError> {
     let choice = choose(all, points)?;
     let seeds = names.iter().position(|name| *name == Signature::Hyperbola);
     let Some(form) = seeds.filter(|_| kind == Kind::Other && points.len() == 2 && choice.fitted.error > FLOOR) else {
         return Ok(choice);
     };
-    let fitted = fit(all[form], points);
-    Ok(fitted.map_or(choice, |fitted| Choice { form, fitted, left_out: f64::INFINITY }))
+    let nearer = fit(all[form], points).ok().filter(|fitted| fitted.error < choice.fitted.error);
+    Ok(nearer.map_or(choice, |fitted| Choice { form, fitted, left_out: f64::INFINITY }))
 }
 
 fn one(

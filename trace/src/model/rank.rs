@@ -25,9 +25,9 @@ pub const CLOCK_VARIABLE: &str = "PHASECAST_CLOCK";
 /// The environment variable by which the tracer knows the process that `phasecast trace` has become; its value is the
 /// process id.
 pub const PROCESS_VARIABLE: &str = "PHASECAST_PROCESS";
-/// Where launchers say which rank a process will be.
+/// Where launchers say which rank a process will be. What a shell in an allocation hands on to another launcher comes last.
 const RANK_VARIABLES: [&str; 5] =
-    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
+    ["OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
 
 /// The rank that the launcher says this process will be.
 pub fn launcher_rank() -> Option<u32> {

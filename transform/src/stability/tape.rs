@@ -4,7 +4,7 @@
 //! calls. An event's symbol is what it does and with whom: its kind, partner (of a wildcard receive the one that it got),
 //! tag, bytes and communicator; of a collective also its name.
 use super::error::StabilityError;
-use phasecast_abi::{Timing, by_name};
+use phasecast_abi::{Class as Known, Timing, by_name};
 use phasecast_analyzer::matching::FastMap;
 use phasecast_analyzer::survey;
 use phasecast_trace::reader::Comm;
@@ -91,11 +91,16 @@ pub struct Names {
 }
 
 impl Names {
-    /// Whether a collective of this procedure is complete when its call ends.
+    /// Whether a collective that a call of this procedure begins is complete when the call ends.
     pub fn blocks(&self, procedure: u32) -> bool {
         let known = self.procedures.get(procedure).and_then(|name| by_name(name)).and_then(|id| id.get());
-        let class = known.map(|known| known.class);
-        !matches!(class, Some(phasecast_abi::Class::Collective { timing, .. }) if timing != Timing::Blocking)
+        match known.map(|known| known.class) {
+            Some(Known::Start { .. }) => false,
+            Some(
+                Known::Collective { timing, .. } | Known::CommConstructor { timing, .. } | Known::Io { timing, .. },
+            ) => timing == Timing::Blocking,
+            _ => true,
+        }
     }
 }
 

@@ -118,6 +118,7 @@ pub fn transform(
         ratios: &ratios,
         survey: &survey,
         nodes: [&nodes[0], &nodes[1]],
+        apart: [apart(&nodes[0]), apart(&nodes[1])],
         contention,
         timed,
         one_clock: timed && nodes[0].windows(2).all(|two| two[0] == two[1]),
@@ -140,7 +141,7 @@ pub fn transform(
     let first = starts.iter().copied().fold(f64::INFINITY, f64::min);
     let last = walked.ends.iter().copied().fold(0.0, f64::max);
     let mut notes = notes(trace, &survey, &walked, &ratios);
-    notes.extend(placed(&nodes, target));
+    notes.extend(placed([&base_nodes(trace), &nodes[1]], target));
     if base.stops.is_some() {
         notes.push("ranks are stopped on the base: what that added to its run stays in the predicted one".into());
     }
@@ -195,9 +196,9 @@ fn target_nodes(ranks: u32, target: &Machine) -> Vec<u32> {
 }
 
 /// What the user should know of the nodes that ranks are on.
-fn placed(nodes: &[Vec<u32>; 2], target: &Machine) -> Option<String> {
+fn placed(nodes: [&[u32]; 2], target: &Machine) -> Option<String> {
     let count = |of: &[u32]| of.iter().max().map_or(1, |most| most + 1);
-    let (ranks, cores, on) = (nodes[1].len() as u32, target.identity.cores, count(&nodes[1]));
+    let (ranks, cores, on) = (nodes[1].len() as u32, target.identity.cores, count(nodes[1]));
     if on == 1 && cores > 0 && ranks > cores {
         return Some(format!(
             "the target's machine file has one node with {cores} processors for {ranks} ranks: each rank counts as if it had one. \
@@ -212,7 +213,12 @@ fn placed(nodes: &[Vec<u32>; 2], target: &Machine) -> Option<String> {
     } else {
         format!("the target has {on} nodes in its machine file: ranks are placed on them in blocks")
     };
-    (count(&nodes[0]) != on).then_some(told)
+    (count(nodes[0]) != on).then_some(told)
+}
+
+/// Whether there are several ranks, and each is alone on its node.
+fn apart(nodes: &[u32]) -> bool {
+    nodes.len() > 1 && nodes.iter().collect::<std::collections::BTreeSet<_>>().len() == nodes.len()
 }
 
 /// Which ways messages can travel.
@@ -222,8 +228,7 @@ fn ways(nodes: &[Vec<u32>; 2]) -> Vec<Way> {
         if of.iter().any(|node| *node != 0) {
             places.push(Place::Between);
         }
-        let alone = of.len() > 1 && of.iter().collect::<std::collections::BTreeSet<_>>().len() == of.len();
-        if alone { vec![Place::Between] } else { places }
+        if apart(of) { vec![Place::Between] } else { places }
     };
     let (base, target) = (both(&nodes[0]), both(&nodes[1]));
     base.iter().flat_map(|&base| target.iter().map(move |&target| Way { base, target })).collect()

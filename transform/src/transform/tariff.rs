@@ -84,9 +84,9 @@ impl<'a> Side<'a> {
         if let Some(&place) = places.iter().find(|&&place| link(place).is_none()) {
             return Err(TransformError::NoLink { which, place: Words(place) });
         }
-        // Where all ranks are on one node, or each is alone, there is one kind of links.
-        let used = |place, other| link(if places.contains(&place) { place } else { other });
-        let (within, between) = (used(Place::Within, Place::Between), used(Place::Between, Place::Within));
+        // Where all ranks are on one node there is one kind of links; where each is alone, messages to oneself are within it.
+        let within = link(Place::Within).or_else(|| link(Place::Between));
+        let between = if places.contains(&Place::Between) { link(Place::Between) } else { within };
         Ok(Side { within, between, collectives: &machine.collectives, life: machine.life })
     }
 

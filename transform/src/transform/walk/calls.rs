@@ -43,7 +43,7 @@ impl Walk<'_, '_> {
                 self.send(id, channel, call.bytes, sending, output)?;
             }
             Class::Post if call.flags.has(Flags::RECV_POST) => {
-                let prices = self.tariff.prices(call.bytes, self.given.way(rank, rank));
+                let prices = self.tariff.prices(call.bytes, self.given.usual());
                 self.lanes[id as usize].own(Carry::Add, |price| price.irecv, prices);
                 self.post(id, call.peer, call.tag, call.comm.0, output)?;
             }
@@ -114,7 +114,7 @@ impl Walk<'_, '_> {
                 Ok(())
             }
             PartKind::Post => {
-                let prices = self.tariff.prices(part.bytes, self.given.way(rank, rank));
+                let prices = self.tariff.prices(part.bytes, self.given.usual());
                 let lane = &mut self.lanes[id as usize];
                 lane.own1 += prices.base.irecv;
                 lane.own2 += prices.target.irecv;
@@ -144,7 +144,7 @@ impl Walk<'_, '_> {
         let lane = &self.lanes[id as usize];
         let rank = lane.rank as usize;
         let receives = self.threads[rank].parts(lane.position).iter().any(|part| part.kind == PartKind::Recv);
-        let prices = self.tariff.prices(0, self.given.way(rank as u32, rank as u32));
+        let prices = self.tariff.prices(0, self.given.usual());
         self.lanes[id as usize].own(Carry::Add, |price| price.wait, prices);
         let end1 = self.lanes[id as usize].call.exit.0 as f64;
         let mut taken = 0;

@@ -14,6 +14,7 @@ mod stall;
 
 pub use lane::Totals;
 
+use crate::machine::Place;
 use crate::transform::calendar::Calendar;
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
@@ -68,6 +69,8 @@ pub struct Given<'a> {
     pub survey: &'a Survey,
     /// The node of each rank on the base and on the target.
     pub nodes: [&'a [u32]; 2],
+    /// Whether each rank is alone on its node, there and there.
+    pub apart: [bool; 2],
     /// Contention of the base and of the target, within nodes and between them; none without.
     pub contention: Option<[[f64; 2]; 2]>,
     /// Whether times of different ranks of the base run can be compared: not where each has its own processor time.
@@ -90,6 +93,13 @@ impl Given<'_> {
     fn way(&self, a: u32, b: u32) -> Way {
         let of = |nodes: &[u32]| lane::place(nodes[a as usize], nodes[b as usize]);
         Way { base: of(self.nodes[0]), target: of(self.nodes[1]) }
+    }
+
+    /// By which links calls are priced that are about no message yet: posts and waits.
+    #[inline]
+    fn usual(&self) -> Way {
+        let [base, target] = self.apart.map(|apart| if apart { Place::Between } else { Place::Within });
+        Way { base, target }
     }
 }
 
