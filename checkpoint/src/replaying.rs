@@ -120,12 +120,13 @@ impl Time {
     }
 
     /// How many positions of the step there is time for, which has run as far as planned, in `ran_s` seconds. What is left
-    /// over, if the steps to come are as planned, is divided among this one and those of which it is open how long they are.
+    /// over, if the steps to come are as planned, is divided among this one and those that may be longer, too.
     fn positions(&self, ran_s: f64) -> usize {
         let Some((step, later)) = self.steps() else { return 0 };
         let spent = self.with_step(step.planned, ran_s);
         let later_s: f64 = later.iter().map(|step| spent.step_s(self.base_s(step))).sum();
-        let open = 1 + later.iter().filter(|step| self.known(step).is_none()).count();
+        let may_be = |step: &&StepTime| self.known(step).is_none() && step.planned < step.base_s.len();
+        let open = 1 + later.iter().filter(may_be).count();
         let spare_s = SPARE * (self.left_s() - later_s);
         let more_s = (spare_s / open as f64).min(self.within.longest_s);
         let more = (step.planned + 1..=step.base_s.len()).take_while(|&positions| {
@@ -396,6 +397,9 @@ mod tests {
         assert_eq!(time(3, 2.0, 0.3).positions(0.2), 2 + 3, "no longer than is asked for");
         assert_eq!(time(3, 0.4, 9.0).positions(0.2), 2, "as planned, whatever it takes");
         assert_eq!(time(1, 1e6, 9.0).positions(0.2), 10, "no more than there are");
+        let mut one_off = time(3, 1.4, 9.0);
+        one_off.within.steps[2].base_s.truncate(2);
+        assert_eq!(one_off.positions(0.2), 2 + 4, "half of nine tenths of a second: the last is as long as it is");
     }
 
     #[test]
