@@ -74,14 +74,15 @@ pub fn launched(launcher: &str, ranks: &str, program: &str, args: &[String], tra
     command
 }
 
-/// A process that only computes, on one processor, until it is dropped.
+/// A process that only computes, on one processor, until it is dropped, or this one ends however.
 pub struct Competitor(Child);
 
 impl Competitor {
     /// Starts it.
     pub fn on(processor: u32) -> Res<Competitor> {
         let mut command = Command::new("taskset");
-        command.args(["-c", &processor.to_string(), "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
+        command.args(["-c", &processor.to_string(), "setpriv", "--pdeathsig", "KILL"]);
+        command.args(["sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
         Ok(Competitor(command.spawn()?))
     }
 }
