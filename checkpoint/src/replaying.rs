@@ -306,7 +306,7 @@ fn one_step(
     let events = mpi.events;
     let frame = state.frame as *mut Frame;
     mpi.restore(level).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
-    let mut watch: Vec<u64> = step.watch.get(rank as usize).cloned().unwrap_or_default();
+    let mut watch = step.watch.into_iter().nth(rank as usize).unwrap_or_default();
     replay.decide_at = None;
     if let Some(time) = &mut replay.time {
         time.begun = started;
@@ -324,7 +324,10 @@ fn one_step(
         }
     }
     session().next_stop = watch.iter().copied().find(|&at| at > events).unwrap_or(u64::MAX);
-    replay.watch.clone_from(&watch);
+    // A rank may have no event in what is measured: it is there already.
+    let there = watch.iter().take_while(|&&at| at <= events).count();
+    let finished = !watch.is_empty() && there == watch.len();
+    replay.watch = watch;
     // SAFETY: the memory of the image is in place, its threads are those that were saved with it.
     unsafe {
         threads::restore_main(&main_state);
@@ -337,10 +340,7 @@ fn one_step(
     signals::unblock(&signal_state);
     let start_ns = now_ns();
     let cut = step.cut;
-    // A rank may have no event in what is measured: it is there already.
-    let there: Vec<u64> = watch.iter().take_while(|&&at| at <= events).map(|_| start_ns).collect();
-    let finished = !watch.is_empty() && there.len() == watch.len();
-    replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: there, finished });
+    replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: vec![start_ns; there], finished });
     if !finished {
         // SAFETY: the memory of the image is in place, with the frame in it; this is the main thread.
         let why = unsafe { gate::resume(frame, result as usize) };

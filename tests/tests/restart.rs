@@ -169,13 +169,10 @@ fn loops_that_have_nothing_in_common_are_each_measured() {
     let signed = json(&until_it_pays(|| run(&mut command)).succeeded());
     assert_eq!(signed["markers"].as_array().map(Vec::len), Some(2), "{signed}");
     let prediction = json(&run(&mut place.predict(LAUNCHERS[1], &[])).succeeded());
-    let pet_s = prediction["pet_s"].as_f64().expect("a prediction is a time");
     for loop_of in ["send", "allreduce"] {
-        // Where times scatter, an occurrence is several iterations.
         let measured = |phase: &Value| {
             let of = phase["structure"].as_str().is_some_and(|structure| structure.contains(loop_of));
-            let repeats = phase["weight"].as_u64() > Some(100) && phase["total_s"].as_f64() > Some(0.1 * pet_s);
-            of && repeats && phase["measured"].as_u64() > Some(0)
+            of && phase["weight"].as_u64() > Some(1000) && phase["measured"].as_u64() > Some(0)
         };
         assert!(prediction["phases"].as_array().is_some_and(|phases| phases.iter().any(measured)), "{prediction}");
     }
