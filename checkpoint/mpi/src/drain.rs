@@ -87,22 +87,15 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     let library = s.library;
     let (rank, size) = (s.place.0, s.place.1 as usize);
     let private = s.private;
-    let ignore = library.abi.layout().status_ignore;
     // What fails here is told when all are there, as the others would wait.
     let mut refusal = refusal.or_else(|| s.unsaveable.first().cloned());
     let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
-    loop {
+    until_done(library, barrier, || {
         if let Err(failure) = s.progress() {
             refusal.get_or_insert(failure);
         }
-        let mut flag = 0i32;
-        lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
-        if flag != 0 {
-            break;
-        }
-        std::thread::yield_now();
-    }
+    });
     agree(library, private, rank, refusal)?;
     // All ranks have stopped, so all sends have been made.
     let mut expected = vec![0u64; size];
@@ -137,6 +130,20 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     Ok(())
 }
 
+/// Waits for a request of the host's own, and does something again and again until it is done.
+fn until_done(library: &Library, mut request: usize, mut meanwhile: impl FnMut()) {
+    let ignore = library.abi.layout().status_ignore;
+    let mut flag = 0i32;
+    loop {
+        meanwhile();
+        lower!(library, MPI_Test(&raw mut request, &raw mut flag, ignore));
+        if flag != 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// Whether no rank has a reason to refuse the cut. Called by all.
 fn agree(library: &Library, private: usize, rank: i32, reason: Option<String>) -> Result<(), String> {
     let given = [i32::from(reason.is_some()), rank];
@@ -160,13 +167,9 @@ pub fn refuse(reason: String) -> Result<(), String> {
         let s = session();
         (s.library, s.private, s.place.0)
     };
-    let ignore = library.abi.layout().status_ignore;
-    let (mut barrier, mut flag) = (0usize, 0i32);
+    let mut barrier = 0usize;
     lower!(library, MPI_Ibarrier(private, &raw mut barrier));
-    while flag == 0 {
-        lower!(library, MPI_Test(&raw mut barrier, &raw mut flag, ignore));
-        std::thread::yield_now();
-    }
+    until_done(library, barrier, || ());
     agree(library, private, rank, Some(reason))
 }
 
@@ -193,19 +196,16 @@ pub fn decided(here: u64) -> u64 {
         let s = session();
         (s.library, s.private)
     };
-    let ignore = library.abi.layout().status_ignore;
     let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
-    let (mut number, mut request, mut flag) = (here, 0usize, 0i32);
+    let (mut number, mut request) = (here, 0usize);
     lower!(library, MPI_Ibcast(&raw mut number, 1, word, 0, private, &raw mut request));
     let begun = Instant::now();
-    while flag == 0 {
-        lower!(library, MPI_Test(&raw mut request, &raw mut flag, ignore));
-        if flag == 0 && begun.elapsed() > UNDISTURBED {
+    until_done(library, request, || {
+        if begun.elapsed() > UNDISTURBED {
             // What fails here fails again when the rank stops.
             let _ = session().progress();
-            std::thread::yield_now();
         }
-    }
+    });
     number
 }
 
