@@ -29,7 +29,11 @@ fn send(direction: u16, tag: i32, slot: Option<u16>) -> Node<Step> {
 }
 
 fn receive(direction: u16, tag: i32, slot: Option<u16>) -> Node<Step> {
-    step(Operation::Receive { end: End { direction, tag, bytes: 8 }, wildcard: false, slot })
+    receive_of(8, direction, tag, slot)
+}
+
+fn receive_of(bytes: u64, direction: u16, tag: i32, slot: Option<u16>) -> Node<Step> {
+    step(Operation::Receive { end: End { direction, tag, bytes }, wildcard: false, slot })
 }
 
 fn wait(slots: Vec<u16>) -> Node<Step> {
@@ -100,6 +104,24 @@ fn a_class_has_buffers_of_what_it_does() {
     assert!(text.contains("#define SLOTS 5000"));
     let kinds = rooms(&text);
     assert_eq!(kinds, [(16 * 5000, 1), (16 * 5000, 1), (0, 1)]);
+}
+
+/// Long messages share 32 MiB, in which each request has its places; collectives have the one that they had.
+#[test]
+fn long_messages_arrive_at_several_places() {
+    let text = |calls: Vec<Node<Step>>| source(&line(vec![(vec![0], vec![]), (vec![1], calls)]));
+    let places = |text: &str| {
+        text.split_once("rooms[i].received < 16384 ? 0 : ")
+            .map(|(_, rest)| rest.split_once(')').and_then(|(share, _)| share.parse::<u64>().ok()).expect("a number"))
+    };
+    let long = |slot: u16| receive_of(100_000, 1, 0, Some(slot));
+    let three =
+        text(vec![long(0), long(1), receive(1, 1, Some(2)), wait(vec![0, 1, 2]), receive_of(16 << 10, 1, 2, None)]);
+    assert_eq!(places(&three), Some((32 << 20) / 3));
+    assert!(three.contains("MPI_Irecv(arrival(which)") && three.contains("MPI_Recv(arrival(SLOTS)"));
+    let together = text(vec![collective("MPI_Alltoall", 100_000, None)]);
+    assert_eq!(places(&together), None);
+    assert!(!together.contains("arrival"));
 }
 
 #[test]

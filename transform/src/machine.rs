@@ -9,7 +9,7 @@ mod text;
 pub use changes::{Change, changes};
 pub use file::MachineError;
 pub use ratio::{Ratio, ratio};
-pub use stops::Stops;
+pub use stops::{STOPPED, Stops};
 
 use serde::{Deserialize, Serialize};
 

@@ -271,6 +271,12 @@ fn a_combined_send_and_receive_does_not_wait_for_its_own_kind() {
     assert_eq!(ms(&new[0]), ms(&new[1]));
 }
 
+/// A machine whose ranks are all stopped from 1 ms on for a share of each tenth of a second.
+fn stopped(machine: &Machine, share: f64) -> Machine {
+    let stops = Stops { span_s: 0.1, ranks: vec![vec![[1e-3, 0.1 * share]]] };
+    Machine { stops: Some(stops), ..machine.clone() }
+}
+
 /// Rank 0 computes for 3 ms and is stopped meanwhile from 1 to 5; rank 1, which waits for its message, from 6 to 9.
 #[test]
 fn who_is_stopped_holds_up_those_who_wait() {
@@ -289,6 +295,14 @@ fn who_is_stopped_holds_up_those_who_wait() {
     let (same, outcome) = transformed(&ranks, &target, &target, &ratio(1.0)).expect("a sound trace");
     assert_eq!([ms(&same[0]), ms(&same[1])], [ms(&ranks[0]), ms(&ranks[1])]);
     assert!(outcome.notes.iter().any(|note| note.contains("stopped on the base")), "{:?}", outcome.notes);
+    // Of a base that was stopped less, for a tenth of the time, that is taken off before.
+    let noisy = Stops { span_s: 0.1, ranks: vec![vec![[0.0, 1e-2]], vec![[0.0, 1e-2]]] };
+    let (less, outcome) =
+        transformed(&ranks, &Machine { stops: Some(noisy), ..base }, &stopped(&target, 0.5), &ratio(1.0))
+            .expect("a sound trace");
+    // Of 2.7 ms one is done before a stop of 50 ms.
+    assert_eq!(ms(&less[0]), [(52.7, 52.701)]);
+    assert!(outcome.notes.iter().any(|note| note.contains("10 % of the time on the base")), "{:?}", outcome.notes);
 }
 
 /// A random run had one whose transfer began only when all waits had been given up, and met others that it had not met.

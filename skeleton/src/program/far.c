@@ -22,6 +22,7 @@ static void far_lines(long lines)
  * that are too short for a line owe it to later ones. */
 static void compute_of(double us, double far, double near)
 {
+    gone_through += us * far * FAR_LINES_PER_US * 64.0;
     us = left_of(us);
     double lines = us * far * FAR_LINES_PER_US + far_owed;
     far_lines((long)lines);

@@ -48,6 +48,9 @@ static void traffic(long lines)
 
 /* What may be written of data to send, and what was and has yet to be taken off, in microseconds. */
 static double may_write_us, written_us;
+/* Bytes of memory that the program has gone through by now: so many in a microsecond, unless they were counted. */
+#define GONE_THROUGH_PER_US 5000.0
+static double gone_through;
 /* Nothing is computed now. */
 static int messages_only;
 
@@ -68,6 +71,7 @@ static double left_of(double us)
 
 static void compute(double us)
 {
+    gone_through += us * GONE_THROUGH_PER_US;
     us = left_of(us);
     traffic((long)(us * MIX * LINES_PER_US + 0.5));
     arithmetic((long)(us * (1.0 - MIX) * ROUNDS_PER_US + 0.5));

@@ -136,7 +136,7 @@ fn own_cost(plan: &Plan, blocks: &[Block], times: f64) -> f64 {
 
 /// C identifiers, all different, none of which means anything else.
 fn names<'a>(wanted: impl Iterator<Item = &'a str>, kind: &str) -> Vec<String> {
-    const TAKEN: [&str; 17] = [
+    const TAKEN: [&str; 19] = [
         "NONE",
         "NOBODY",
         "ONESELF",
@@ -147,6 +147,8 @@ fn names<'a>(wanted: impl Iterator<Item = &'a str>, kind: &str) -> Vec<String> {
         "MIX",
         "WORKING_SET",
         "BLOCK_US",
+        "GONE_THROUGH_PER_US",
+        "CACHED",
         "LINES_PER_US",
         "ROUNDS_PER_US",
         "FAR_SET",

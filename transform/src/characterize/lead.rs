@@ -5,7 +5,7 @@ use super::mpi::{Comm, Mpi};
 use super::pairs::Pair;
 use super::samples::{Samples, rounded};
 use super::{Data, Effort, LONGEST, PROGRESS, clock, collectives, kernels, stops};
-use crate::machine::{Collective, Costs, FORMAT, Identity, Kernel, Link, Machine, Place, Stops};
+use crate::machine::{Collective, Costs, FORMAT, Identity, Kernel, Link, Machine, Place, STOPPED, Stops};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,12 @@ const EXCHANGED: u64 = 1 << 20;
 const PASSES: u64 = 2;
 /// So often progress is told.
 const TELL: Duration = Duration::from_millis(100);
-/// How often in a round all kernels are done.
+/// How often in a round all kernels are done among the messages of a link, and among the collectives.
 const KERNELS: usize = 3;
 /// Further rounds where a disturbance has spoilt a table.
 const MORE: u32 = 8;
 /// How long ranks are watched for stops: at first, and where there are many.
 const WATCHED: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
-/// Ranks that are stopped for a smaller share of the time have what all machines have.
-const STOPPED: f64 = 0.05;
 
 /// What has been seen of a link.
 struct Seen {
@@ -125,7 +123,10 @@ pub fn lead(mpi: &Mpi, comms: &[Comm], data: &mut Data, folder: &Path, effort: &
             }
             Err(_) => {
                 more += 1;
-                (0..lead.links.len()).for_each(|link| lead.link(link));
+                for link in 0..lead.links.len() {
+                    lead.lengths(link).into_iter().for_each(|bytes| lead.messages(link, bytes));
+                    lead.exchanges(link);
+                }
             }
         }
     }
@@ -140,7 +141,7 @@ impl Lead<'_> {
     fn blocks(&self) -> u64 {
         let messages: usize = self.links.iter().map(|link| 5 * link.columns.len() + 2).sum();
         let collectives: usize = self.collectives.values().map(BTreeMap::len).sum();
-        (messages + collectives + KERNELS * kernels::ALL.len()) as u64
+        (messages + collectives + KERNELS * (self.links.len() + 1) * kernels::ALL.len()) as u64
     }
 
     /// Whether time is up; the first round is made all the same.
@@ -153,19 +154,21 @@ impl Lead<'_> {
             if round == 0 {
                 self.step(link);
             }
-            if self.late(round) {
-                return;
-            }
-            self.link(link);
-        }
-        // In three parts, with all kernels before each: K is of them alone, and they are done in a tenth of a second.
-        let all: Vec<Which> = self.collectives.keys().copied().collect();
-        for part in all.chunks(all.len().div_ceil(KERNELS).max(1)) {
-            for which in 0..kernels::ALL.len() {
-                if self.late(round) {
+            // In parts, with all kernels before each: K is of them alone, they are done in a tenth of a second, and a slow
+            // moment must not be where most of them are.
+            let lengths = self.lengths(link);
+            for part in lengths.chunks(lengths.len().div_ceil(KERNELS)) {
+                if !self.kernels(round) {
                     return;
                 }
-                self.kernel(which);
+                part.iter().for_each(|&bytes| self.messages(link, bytes));
+            }
+            self.exchanges(link);
+        }
+        let all: Vec<Which> = self.collectives.keys().copied().collect();
+        for part in all.chunks(all.len().div_ceil(KERNELS).max(1)) {
+            if !self.kernels(round) {
+                return;
             }
             for &which in part {
                 if self.late(round) {
@@ -174,6 +177,10 @@ impl Lead<'_> {
                 self.collective(which);
             }
         }
+    }
+
+    fn lengths(&self, link: usize) -> Vec<u64> {
+        self.links[link].columns.keys().copied().collect()
     }
 
     fn pair(&mut self, link: usize) -> Pair<'_> {
@@ -188,8 +195,7 @@ impl Lead<'_> {
 
     /// Finds the eager limit, and first what transfers take.
     fn step(&mut self, link: usize) {
-        let lengths: Vec<u64> = self.links[link].columns.keys().copied().collect();
-        for bytes in lengths {
+        for bytes in self.lengths(link) {
             self.transfer(link, bytes);
         }
         let transfers: Vec<(u64, f64)> =
@@ -216,33 +222,35 @@ impl Lead<'_> {
         }
     }
 
-    /// One round over all lengths of a link.
-    fn link(&mut self, link: usize) {
-        let lengths: Vec<u64> = self.links[link].columns.keys().copied().collect();
+    /// All that is measured of messages of one length.
+    fn messages(&mut self, link: usize, bytes: u64) {
         let reading = self.reading;
-        for bytes in lengths {
-            self.transfer(link, bytes);
-            let transfer_ns = self.links[link].columns[&bytes][TRANSFER].median() as u64;
-            let repetitions = self.repetitions(5e4 + 4.0 * transfer_ns as f64);
-            let mut pair = self.pair(link);
-            let sends = pair.sends(bytes, repetitions);
-            let receives = pair.receives(bytes, repetitions, transfer_ns);
-            let (isends, wait_sends) = pair.isends(bytes, repetitions, transfer_ns);
-            let (irecvs, waits) = pair.irecvs(bytes, repetitions, transfer_ns);
-            if let Some(columns) = self.links[link].columns.get_mut(&bytes) {
-                for (column, times) in [
-                    (SEND, sends),
-                    (RECEIVE, receives),
-                    (ISEND, isends),
-                    (IRECV, irecvs),
-                    (WAIT, waits),
-                    (WAIT_SEND, wait_sends),
-                ] {
-                    columns[column].add(times, reading);
-                }
+        self.transfer(link, bytes);
+        let transfer_ns = self.links[link].columns[&bytes][TRANSFER].median() as u64;
+        let repetitions = self.repetitions(5e4 + 4.0 * transfer_ns as f64);
+        let mut pair = self.pair(link);
+        let sends = pair.sends(bytes, repetitions);
+        let receives = pair.receives(bytes, repetitions, transfer_ns);
+        let (isends, wait_sends) = pair.isends(bytes, repetitions, transfer_ns);
+        let (irecvs, waits) = pair.irecvs(bytes, repetitions, transfer_ns);
+        if let Some(columns) = self.links[link].columns.get_mut(&bytes) {
+            for (column, times) in [
+                (SEND, sends),
+                (RECEIVE, receives),
+                (ISEND, isends),
+                (IRECV, irecvs),
+                (WAIT, waits),
+                (WAIT_SEND, wait_sends),
+            ] {
+                columns[column].add(times, reading);
             }
-            self.progress.more(5);
         }
+        self.progress.more(5);
+    }
+
+    /// Exchanges, and computation meanwhile.
+    fn exchanges(&mut self, link: usize) {
+        let reading = self.reading;
         let transfer_ns = self.links[link].columns[&EXCHANGED][TRANSFER].median();
         let repetitions = self.repetitions(4.0 * transfer_ns);
         let times = self.pair(link).exchanges(EXCHANGED, repetitions, 0);
@@ -267,6 +275,17 @@ impl Lead<'_> {
             Some(stops::take_part(self.mpi, &command)).filter(|stops| stops.share() > STOPPED)
         };
         self.stops = watched(WATCHED[0]).and_then(|_| watched(WATCHED[1]));
+    }
+
+    /// All kernels, unless time is up: then it yields false.
+    fn kernels(&mut self, round: u32) -> bool {
+        (0..kernels::ALL.len()).all(|which| {
+            let there_is_time = !self.late(round);
+            if there_is_time {
+                self.kernel(which);
+            }
+            there_is_time
+        })
     }
 
     fn kernel(&mut self, which: usize) {

@@ -9,6 +9,9 @@ const ROUNDING: f64 = 1e-9;
 /// The least share of the time that is left to compute.
 const LEAST_FREE: f64 = 1e-6;
 
+/// Ranks that are stopped for a smaller share of the time have what all machines have.
+pub const STOPPED: f64 = 0.05;
+
 /// When ranks were stopped while they did nothing but look at the clock, all at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -27,7 +27,7 @@ pub use ratio::{Origin, Ratios, Region};
 pub use table::{Row, observed};
 pub use walk::{Counted, Totals};
 
-use crate::machine::{Machine, Place};
+use crate::machine::{Machine, Place, STOPPED, Stops};
 use output::Output;
 use phasecast_analyzer::parallel::Stage;
 use phasecast_trace::{Rank, Trace};
@@ -107,11 +107,13 @@ pub fn transform(
         (None, Some(small)) => Ratios::runs(small, trace, &survey, settings.threads)?,
         (None, None) => return Err(TransformError::NoRatio),
     };
-    // Small runs have had their stops on the target, and the base's own are in its times.
-    let stops = target.stops.as_ref().filter(|_| base.stops.is_none() && settings.small.is_none());
+    let timed = !trace.is_of_computing();
+    // Small runs have had their stops on the target, and those of the base are in a trace of wall time.
+    let stopped = base.stops.as_ref().filter(|_| timed).map_or(0.0, Stops::share);
+    let more = |stops: &&Stops| settings.small.is_none() && (stopped == 0.0 || stops.share() > stopped + STOPPED);
+    let stops = target.stops.as_ref().filter(more);
     let calendar = stops.map(calendar::Calendar::new);
     let contention = settings.contention.then(|| [contention(base), contention(target)]);
-    let timed = !trace.is_of_computing();
     let given = walk::Given {
         trace,
         roles: &roles,
@@ -123,6 +125,7 @@ pub fn transform(
         timed,
         one_clock: timed && nodes[0].windows(2).all(|two| two[0] == two[1]),
         calendar: calendar.as_ref(),
+        free: if stops.is_some() { 1.0 - stopped } else { 1.0 },
     };
     let stage = Stage::new(progress, items, 2 * items);
     let calls = &|calls: u64| stage.tell(calls.min(items));
@@ -142,8 +145,11 @@ pub fn transform(
     let last = walked.ends.iter().copied().fold(0.0, f64::max);
     let mut notes = notes(trace, &survey, &walked, &ratios);
     notes.extend(placed([&base_nodes(trace), &nodes[1]], target));
-    if base.stops.is_some() {
-        notes.push("ranks are stopped on the base: what that added to its run stays in the predicted one".into());
+    if stopped > 0.0 {
+        notes.push(match stops {
+            None => "ranks are stopped on the base: what that added to its run stays in the predicted one".into(),
+            Some(_) => format!("ranks are stopped for {:.0} % of the time on the base: their computation is taken to be shorter by that", 100.0 * stopped),
+        });
     }
     if let Some(stops) = stops {
         notes.push(format!(

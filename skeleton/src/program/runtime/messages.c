@@ -33,6 +33,32 @@ static char *ready(int which, long bytes)
     return data;
 }
 
+//@ arrival
+/* Where data arrives. A program that has gone through more memory than a processor's own caches hold since it last
+ * received there finds no line of it in them: then it is the next of several places, which was not used for long. */
+#define CACHED (4.0 * 1024.0 * 1024.0)
+static struct {
+    unsigned long room, places, at;
+    double used;
+} landing[SLOTS + 1];
+
+/* Its places lie in so much memory. */
+static void make_landing(int which, unsigned long bytes, unsigned long share)
+{
+    unsigned long room = (bytes + 63) / 64 * 64;
+    landing[which].room = room;
+    landing[which].places = share > room ? share / room : 1;
+    incoming[which] = buffer(room * landing[which].places);
+}
+
+static char *arrival(int which)
+{
+    if (gone_through - landing[which].used > CACHED)
+        landing[which].at = (landing[which].at + 1) % landing[which].places;
+    landing[which].used = gone_through;
+    return incoming[which] + landing[which].at * landing[which].room;
+}
+
 //@ requests
 static MPI_Request request[SLOTS];
 static MPI_Status status[SLOTS];
@@ -84,7 +110,7 @@ static void receive_from(const int *direction, int tag, int bytes)
     if (ALONE(direction))
         with_oneself(bytes);
     else
-        MPI_Recv(incoming[SLOTS], bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(arrival(SLOTS), bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 //@ start_send
@@ -114,7 +140,7 @@ static void start_receive(int which, const int *direction, int tag, int bytes)
     if (ALONE(direction))
         with_oneself(bytes);
     else
-        MPI_Irecv(incoming[which], bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, free_slot);
+        MPI_Irecv(arrival(which), bytes, MPI_BYTE, direction[rank], tag, MPI_COMM_WORLD, free_slot);
 }
 
 //@ exchange
@@ -124,7 +150,7 @@ static void exchange(const int *to, int send_tag, int sent, const int *from, int
         with_oneself(sent);
     if (ALONE(from))
         with_oneself(received);
-    MPI_Sendrecv(ready(SLOTS, sent), sent, MPI_BYTE, ALONE(to) ? MPI_PROC_NULL : to[rank], send_tag, incoming[SLOTS],
+    MPI_Sendrecv(ready(SLOTS, sent), sent, MPI_BYTE, ALONE(to) ? MPI_PROC_NULL : to[rank], send_tag, arrival(SLOTS),
                  received, MPI_BYTE, ALONE(from) ? MPI_PROC_NULL : from[rank], receive_tag, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
 }

@@ -1,9 +1,14 @@
 //! What stands around the bodies of a source: tables, the functions that are used, and `main`.
-use super::{Head, Writer, harmless, sections};
+use super::{Head, Writer, harmless, rooms::Rooms, sections};
 use crate::program::scale::LEAD;
 use crate::program::source::{FAR, KERNEL, MAIN};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+
+/// Messages from this length on have several places where they arrive, ...
+const LONG_MESSAGE: u64 = 16 << 10;
+/// ... in so much memory of a rank: more than its share of the last cache.
+const LANDING: u64 = 32 << 20;
 
 impl Writer<'_> {
     /// The whole text.
@@ -51,6 +56,9 @@ impl Writer<'_> {
         }
         if sections().any(|(name, text)| used.contains(name) && text.contains("ready(")) {
             used.insert("ready");
+        }
+        if sections().any(|(name, text)| used.contains(name) && text.contains("arrival(")) {
+            used.insert("arrival");
         }
         if !self.groups.is_empty() {
             used.insert("part_of");
@@ -133,7 +141,7 @@ impl Writer<'_> {
             match (line.get(..4), line.get(4..)) {
                 (Some("//? "), Some(name)) => there = used.contains(name),
                 (Some("//= "), Some("groups")) => self.communicators(out),
-                (Some("//= "), Some(name)) if used.contains(name) => self.buffers(out),
+                (Some("//= "), Some(name)) if used.contains(name) => self.buffers(out, used.contains("arrival")),
                 (Some("//= "), _) => (),
                 _ if line == "//." => there = true,
                 _ if there => {
@@ -161,8 +169,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Each rank makes the buffers that it needs.
-    fn buffers(&self, out: &mut String) {
+    /// Each rank makes the buffers that it needs; `places`: those of messages that arrive have several.
+    fn buffers(&self, out: &mut String, places: bool) {
         let kinds = self.kinds();
         let several = kinds.all.len() > 1;
         if several {
@@ -186,8 +194,17 @@ impl Writer<'_> {
         if several {
             out.push_str("        if (rooms[i].kind != kind_of[rank])\n            continue;\n");
         }
-        out.push_str(
-            "        outgoing[rooms[i].which] = buffer(rooms[i].sent);\n        if (rooms[i].received)\n            incoming[rooms[i].which] = buffer(rooms[i].received);\n    }\n",
+        let incoming = if places {
+            let long = |rooms: &Rooms| rooms.values().filter(|room| room[1] >= LONG_MESSAGE).count() as u64;
+            let most = kinds.all.iter().map(long).max().unwrap_or(0);
+            let share = format!("rooms[i].received < {LONG_MESSAGE} ? 0 : {}", LANDING / most.max(1));
+            format!("make_landing(rooms[i].which, rooms[i].received, {share})")
+        } else {
+            "incoming[rooms[i].which] = buffer(rooms[i].received)".to_owned()
+        };
+        let _ = writeln!(
+            out,
+            "        outgoing[rooms[i].which] = buffer(rooms[i].sent);\n        if (rooms[i].received)\n            {incoming};\n    }}",
         );
     }
 

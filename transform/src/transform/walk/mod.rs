@@ -79,13 +79,15 @@ pub struct Given<'a> {
     pub one_clock: bool,
     /// When ranks of the target can compute; none if always.
     pub calendar: Option<&'a Calendar>,
+    /// The share of the base's time between calls in which its ranks were not stopped, if stops are those of the target.
+    pub free: f64,
 }
 
 impl Given<'_> {
     /// When a rank of the target that begins at `start` has computed for `work`.
     #[inline]
     fn after(&self, rank: usize, start: f64, work: f64) -> f64 {
-        self.calendar.map_or(start + work, |calendar| calendar.after(rank, start, work))
+        self.calendar.map_or(start + work, |calendar| calendar.after(rank, start, self.free * work))
     }
 
     /// Where messages between two ranks travel.
