@@ -59,17 +59,33 @@ fn source(trace: &LogicalTrace) -> String {
     Skeleton::of(trace, 1.0).expect("a program").source("x", None, &RATES).text
 }
 
+/// Rows of the source's table of rooms without the kind of rank: place, bytes sent and received and, where messages arrive,
+/// how many landings there are and how far apart; by kind of rank.
+fn table_of_rooms(text: &str) -> Vec<(u64, Vec<u64>)> {
+    let all = text.split_once("rooms[] = {").expect("a table of rooms").1.split_once("};").expect("an end").0;
+    let several = text.contains("kind_of[RANKS]");
+    let row = |row: &str| {
+        let mut numbers: Vec<u64> = row.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
+        let kind = if several && !numbers.is_empty() { numbers.remove(0) } else { 0 };
+        (kind, numbers)
+    };
+    all.split('}').map(row).filter(|(_, numbers)| !numbers.is_empty()).collect()
+}
+
 /// Bytes of all buffers of each kind of ranks, by the source's table, and how many ranks are of each.
 fn rooms(text: &str) -> Vec<(u64, usize)> {
-    let numbers =
-        |of: &str| -> Vec<u64> { of.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect() };
-    let table = |head: &str| Some(numbers(text.split_once(head)?.1.split_once("};")?.0));
-    let all = table("rooms[] = {").expect("a table of rooms");
-    let Some(kinds) = table("kind_of[RANKS] = {") else {
-        return vec![(all.chunks(3).map(|room| room[1] + room[2]).sum(), 1)];
+    let all = table_of_rooms(text);
+    let kinds: Vec<u64> = match text.split_once("kind_of[RANKS] = {") {
+        Some((_, rest)) => {
+            rest.split_once("};").expect("an end").0.split(',').filter_map(|n| n.trim().parse().ok()).collect()
+        }
+        None => vec![0],
     };
     let most = kinds.iter().max().expect("ranks") + 1;
-    let bytes = |kind: u64| all.chunks(4).filter(|room| room[0] == kind).map(|room| room[2] + room[3]).sum();
+    let bytes = |kind: u64| {
+        let of = all.iter().filter(|(of, _)| *of == kind);
+        of.map(|(_, room)| room[1] + room[2].max(room.get(3).unwrap_or(&0) * room.get(4).unwrap_or(&0))).sum()
+    };
     (0..most).map(|kind| (bytes(kind), kinds.iter().filter(|of| **of == kind).count())).collect()
 }
 
@@ -106,22 +122,38 @@ fn a_class_has_buffers_of_what_it_does() {
     assert_eq!(kinds, [(16 * 5000, 1), (16 * 5000, 1), (0, 1)]);
 }
 
-/// Long messages share 32 MiB, in which each request has its places; collectives have the one that they had.
+/// Long messages share 32 MiB of each rank, in which each place has its landings; collectives, short messages and what a
+/// rank sends to itself have none.
 #[test]
-fn long_messages_arrive_at_several_places() {
-    let text = |calls: Vec<Node<Step>>| source(&line(vec![(vec![0], vec![]), (vec![1], calls)]));
-    let places = |text: &str| {
-        text.split_once("rooms[i].received < 16384 ? 0 : ")
-            .map(|(_, rest)| rest.split_once(')').and_then(|(share, _)| share.parse::<u64>().ok()).expect("a number"))
+fn long_messages_land_at_several_places() {
+    let text = |zero: Vec<Node<Step>>, one: Vec<Node<Step>>| source(&line(vec![(vec![0], zero), (vec![1], one)]));
+    let landings = |text: &str, kind: u64| -> Vec<[u64; 3]> {
+        let rows = table_of_rooms(text).into_iter().filter(|(of, _)| *of == kind);
+        rows.map(|(_, row)| [row[0], row[3], row[4]]).collect()
     };
     let long = |slot: u16| receive_of(100_000, 1, 0, Some(slot));
-    let three =
-        text(vec![long(0), long(1), receive(1, 1, Some(2)), wait(vec![0, 1, 2]), receive_of(16 << 10, 1, 2, None)]);
-    assert_eq!(places(&three), Some((32 << 20) / 3));
-    assert!(three.contains("MPI_Irecv(arrival(which)") && three.contains("MPI_Recv(arrival(SLOTS)"));
-    let together = text(vec![collective("MPI_Alltoall", 100_000, None)]);
-    assert_eq!(places(&together), None);
-    assert!(!together.contains("arrival"));
+    let broadcast = || collective("MPI_Bcast", 64 << 20, Some(0));
+    let ones = vec![
+        long(0),
+        long(1),
+        receive(1, 1, Some(2)),
+        wait(vec![0, 1, 2]),
+        receive_of(16 << 10, 1, 2, None),
+        broadcast(),
+    ];
+    // Of three places each has a third, whatever a collective receives in one of them.
+    let source = text(vec![receive_of(100_000, 0, 0, None), broadcast()], ones);
+    let third = (32 << 20) / 3;
+    let [zero, one] = [landings(&source, 0), landings(&source, 1)];
+    assert_eq!(
+        one,
+        [[0, third / 100_032, 100_032], [1, third / 100_032, 100_032], [2, 1, 8], [3, third >> 14, 16 << 10]]
+    );
+    // The other rank has one place, and all of it.
+    assert_eq!(zero, [[3, (32 << 20) / 100_032, 100_032]]);
+    assert!(source.contains("MPI_Irecv(arrival(which)") && source.contains("MPI_Recv(arrival(SLOTS)"));
+    let together = text(vec![broadcast()], vec![broadcast()]);
+    assert!(!together.contains("arrival"), "{together}");
 }
 
 #[test]

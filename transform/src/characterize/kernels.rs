@@ -45,10 +45,15 @@ pub fn operations(name: &str) -> Option<f64> {
     }
 }
 
+/// Kernels with their memory, each made when it is first wanted.
+#[derive(Default)]
+pub struct Made([Option<Box<dyn FnMut() -> f64>>; ALL.len()]);
+
 /// A rank's part in a block of one kernel: so many passes, by the time of the processor if `compute_ns` is not 0. The times
 /// in ns are those of all ranks, on rank 0.
-pub fn take_part(mpi: &Mpi, command: &Command) -> Vec<i64> {
-    let mut pass = (ALL[command.which as usize % ALL.len()].make)();
+pub fn take_part(mpi: &Mpi, command: &Command, made: &mut Made) -> Vec<i64> {
+    let which = command.which as usize % ALL.len();
+    let pass = made.0[which].get_or_insert_with(ALL[which].make);
     let mut times = vec![0i64; command.repetitions as usize];
     let now = if command.compute_ns > 0 { processor_now } else { now };
     black_box(pass());

@@ -59,6 +59,7 @@ struct Lead<'a> {
     foreign: Vec<u32>,
     collectives: BTreeMap<Which, BTreeMap<u64, [Samples; 3]>>,
     kernels: [Samples; kernels::ALL.len()],
+    made: kernels::Made,
     stops: Option<Stops>,
     progress: Progress,
 }
@@ -93,6 +94,7 @@ pub fn lead(mpi: &Mpi, comms: &[Comm], data: &mut Data, folder: &Path, effort: &
         foreign,
         collectives,
         kernels: Default::default(),
+        made: kernels::Made::default(),
         stops: None,
         progress: Progress { path: folder.join(PROGRESS), done: 0, of: 0, told: Instant::now() },
     };
@@ -154,8 +156,7 @@ impl Lead<'_> {
             if round == 0 {
                 self.step(link);
             }
-            // In parts, with all kernels before each: K is of them alone, they are done in a tenth of a second, and a slow
-            // moment must not be where most of them are.
+            // In parts, with all kernels before each: K is of them alone, and a slow moment must not be where most of them are.
             let lengths = self.lengths(link);
             for part in lengths.chunks(lengths.len().div_ceil(KERNELS)) {
                 if !self.kernels(round) {
@@ -294,7 +295,7 @@ impl Lead<'_> {
         let compute_ns = u64::from(self.stops.is_some());
         let command = Command { which: which as u64, repetitions, compute_ns, ..Command::new(What::Kernel) };
         command.tell_all(self.mpi, self.mpi.world.size);
-        let times = kernels::take_part(self.mpi, &command);
+        let times = kernels::take_part(self.mpi, &command, &mut self.made);
         self.kernels[which].add(times, self.reading);
         self.progress.more(1);
     }

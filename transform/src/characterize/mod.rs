@@ -113,7 +113,7 @@ pub fn live(folder: &Path) -> Result<(), String> {
 
 /// Does what rank 0 says until it says to stop.
 fn follow(mpi: &Mpi, comms: &[mpi::Comm], data: &mut Data) {
-    let mut offset_ns = 0;
+    let (mut offset_ns, mut made) = (0, kernels::Made::default());
     loop {
         let since = clock::now();
         while !mpi.probe(0, TAG_COMMAND) {
@@ -126,7 +126,7 @@ fn follow(mpi: &Mpi, comms: &[mpi::Comm], data: &mut Data) {
             What::Stop => return,
             What::Clocks => offset_ns = clock::follow(mpi),
             What::Collective => drop(collectives::take_part(mpi, &command, comms, data, offset_ns)),
-            What::Kernel => drop(kernels::take_part(mpi, &command)),
+            What::Kernel => drop(kernels::take_part(mpi, &command, &mut made)),
             What::Hosts => drop(hosts::hosts(mpi)),
             What::Watch => drop(stops::take_part(mpi, &command)),
             _ => pairs::follow(mpi, &command, data),

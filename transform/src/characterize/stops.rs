@@ -4,11 +4,14 @@ use super::clock::now;
 use super::command::Command;
 use super::mpi::Mpi;
 use crate::machine::Stops;
+use std::time::Duration;
 
 /// A shorter jump of the clock is no stop, in ns: interrupts take some microseconds, and belong to all that is measured.
 const LEAST_NS: i64 = 100_000;
 /// The most stops of a rank that are noted.
 pub const MOST: usize = 4096;
+/// Ranks stand still for so long before, as they do while MPI starts: a quota that they have not used is theirs by then.
+const STILL: Duration = Duration::from_millis(200);
 /// Ranks whose clocks are further apart when they begin, in ns, have no clock in common.
 const APART_NS: u64 = 1_000_000_000;
 
@@ -17,6 +20,7 @@ pub fn take_part(mpi: &Mpi, command: &Command) -> Stops {
     let (most, watched) = (command.repetitions as usize, command.compute_ns as i64);
     // When this rank began, then begin and length of each stop, the rest 0.
     let mut seen = vec![[0i64; 2]; most + 1];
+    std::thread::sleep(STILL);
     mpi.barrier(mpi.world);
     let begun = now();
     let (mut last, mut count) = (begun, 0);

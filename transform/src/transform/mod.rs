@@ -148,7 +148,7 @@ pub fn transform(
     if stopped > 0.0 {
         notes.push(match stops {
             None => "ranks are stopped on the base: what that added to its run stays in the predicted one".into(),
-            Some(_) => format!("ranks are stopped for {:.0} % of the time on the base: their computation is taken to be shorter by that", 100.0 * stopped),
+            Some(_) => format!("ranks are stopped for {:.0} % of the time on the base: their computation is taken to be shorter by that, as if the traced run had been stopped as much", 100.0 * stopped),
         });
     }
     if let Some(stops) = stops {

@@ -34,29 +34,28 @@ static char *ready(int which, long bytes)
 }
 
 //@ arrival
-/* Where data arrives. A program that has gone through more memory than a processor's own caches hold since it last
- * received there finds no line of it in them: then it is the next of several places, which was not used for long. */
+/* Where messages arrive. A program that has gone through more memory than a processor's own caches hold finds none of a
+ * message's lines there: then the next one lands elsewhere, where none has been for long. */
 #define CACHED (4.0 * 1024.0 * 1024.0)
 static struct {
-    unsigned long room, places, at;
-    double used;
+    unsigned long count, apart, at;
+    double moved;
 } landing[SLOTS + 1];
 
-/* Its places lie in so much memory. */
-static void make_landing(int which, unsigned long bytes, unsigned long share)
+static void make_landings(int which, unsigned long bytes, unsigned long count, unsigned long apart)
 {
-    unsigned long room = (bytes + 63) / 64 * 64;
-    landing[which].room = room;
-    landing[which].places = share > room ? share / room : 1;
-    incoming[which] = buffer(room * landing[which].places);
+    landing[which].count = count;
+    landing[which].apart = apart;
+    incoming[which] = buffer(bytes > count * apart ? bytes : count * apart);
 }
 
 static char *arrival(int which)
 {
-    if (gone_through - landing[which].used > CACHED)
-        landing[which].at = (landing[which].at + 1) % landing[which].places;
-    landing[which].used = gone_through;
-    return incoming[which] + landing[which].at * landing[which].room;
+    if (gone_through - landing[which].moved > CACHED) {
+        landing[which].moved = gone_through;
+        landing[which].at = (landing[which].at + 1) % landing[which].count;
+    }
+    return incoming[which] + landing[which].at * landing[which].apart;
 }
 
 //@ requests

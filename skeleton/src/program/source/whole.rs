@@ -1,14 +1,10 @@
 //! What stands around the bodies of a source: tables, the functions that are used, and `main`.
-use super::{Head, Writer, harmless, rooms::Rooms, sections};
+use super::rooms::{Room, landings};
+use super::{Head, Writer, harmless, sections};
 use crate::program::scale::LEAD;
 use crate::program::source::{FAR, KERNEL, MAIN};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-/// Messages from this length on have several places where they arrive, ...
-const LONG_MESSAGE: u64 = 16 << 10;
-/// ... in so much memory of a rank: more than its share of the last cache.
-const LANDING: u64 = 32 << 20;
 
 impl Writer<'_> {
     /// The whole text.
@@ -169,8 +165,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Each rank makes the buffers that it needs; `places`: those of messages that arrive have several.
-    fn buffers(&self, out: &mut String, places: bool) {
+    /// Each rank makes the buffers that it needs; where messages arrive there are several in a row for long ones.
+    fn buffers(&self, out: &mut String, arrival: bool) {
         let kinds = self.kinds();
         let several = kinds.all.len() > 1;
         if several {
@@ -178,29 +174,35 @@ impl Writer<'_> {
         }
         let slots = self.slots();
         let rooms = kinds.all.iter().enumerate().flat_map(|(kind, rooms)| {
-            let room = move |(at, [sent, received]): (&usize, &[u64; 2])| {
-                let received = if *at > slots { 0 } else { (*received).max(8) };
-                let bytes = format!("{at}, {}, {received}", (*sent).max(8));
-                if several { format!("{{{kind}, {bytes}}}") } else { format!("{{{bytes}}}") }
+            let landings = landings(rooms);
+            let room = move |(at, room): (&usize, &Room)| {
+                let received = if *at > slots { 0 } else { room.received.max(8) };
+                let mut words = vec![at.to_string(), room.sent.max(8).to_string(), received.to_string()];
+                if arrival {
+                    let (count, apart) = landings.get(at).copied().unwrap_or((1, received));
+                    words.extend([count.to_string(), apart.to_string()]);
+                }
+                if several {
+                    words.insert(0, kind.to_string());
+                }
+                format!("{{{}}}", words.join(", "))
             };
             rooms.iter().map(room)
         });
         let which = if several { "kind, which" } else { "which" };
+        let landings = if arrival { ", landings, apart" } else { "" };
         let head = format!(
-            "    static const struct {{\n        int {which};\n        unsigned long sent, received;\n    }} rooms[]"
+            "    static const struct {{\n        int {which};\n        unsigned long sent, received{landings};\n    }} rooms[]"
         );
         table(out, &head, rooms);
         out.push_str("    for (unsigned long i = 0; i < sizeof rooms / sizeof *rooms; i++) {\n");
         if several {
             out.push_str("        if (rooms[i].kind != kind_of[rank])\n            continue;\n");
         }
-        let incoming = if places {
-            let long = |rooms: &Rooms| rooms.values().filter(|room| room[1] >= LONG_MESSAGE).count() as u64;
-            let most = kinds.all.iter().map(long).max().unwrap_or(0);
-            let share = format!("rooms[i].received < {LONG_MESSAGE} ? 0 : {}", LANDING / most.max(1));
-            format!("make_landing(rooms[i].which, rooms[i].received, {share})")
+        let incoming = if arrival {
+            "make_landings(rooms[i].which, rooms[i].received, rooms[i].landings, rooms[i].apart)"
         } else {
-            "incoming[rooms[i].which] = buffer(rooms[i].received)".to_owned()
+            "incoming[rooms[i].which] = buffer(rooms[i].received)"
         };
         let _ = writeln!(
             out,

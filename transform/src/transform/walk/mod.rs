@@ -84,10 +84,11 @@ pub struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// When a rank of the target that begins at `start` has computed for `work`.
+    /// When a rank of the target that begins at `start` has computed for `work`; its calendar begins at `origin`.
     #[inline]
-    fn after(&self, rank: usize, start: f64, work: f64) -> f64 {
-        self.calendar.map_or(start + work, |calendar| calendar.after(rank, start, self.free * work))
+    fn after(&self, rank: usize, origin: f64, start: f64, work: f64) -> f64 {
+        self.calendar
+            .map_or(start + work, |calendar| origin + calendar.after(rank, (start - origin).max(0.0), self.free * work))
     }
 
     /// Where messages between two ranks travel.
@@ -141,6 +142,8 @@ struct Walk<'a, 'b> {
     begun: Vec<Pending>,
     made: FastMap<Request, u16>,
     wires: [Wire; 2],
+    /// When the target's calendar begins: with the end of `MPI_Init`, if there is one.
+    origin: f64,
     totals: Vec<Totals>,
     counted: Counted,
 }
@@ -179,6 +182,7 @@ pub fn walk<'a>(
         made: FastMap::default(),
         begun: (0..ranks).map(|_| Pending::default()).collect(),
         wires: [0, 1].map(|side| Wire::new(nodes(given.nodes[side]), contention[side])),
+        origin: 0.0,
         totals: vec![Totals::default(); ranks],
         counted: Counted::default(),
     };
@@ -192,7 +196,7 @@ pub fn walk<'a>(
         let (last, end1) = (walk.last[rank], span.1.0 as f64);
         let rest = (end1 - last.base).max(0.0);
         let latest = walk.of_rank[rank].iter().map(|&lane| walk.lanes[lane as usize].last.now).fold(0.0, f64::max);
-        let end = given.after(rank, last.now, ratio * rest);
+        let end = given.after(rank, walk.origin, last.now, ratio * rest);
         ends.push(end.max(latest));
         walk.totals[rank].add(Kind::Compute, rest, end - last.now, 0.0);
     }
@@ -305,7 +309,7 @@ impl Walk<'_, '_> {
         let site = self.given.ratios.site(rank, lane.call.proc.0, lane.call.site);
         let ratio = self.given.ratios.between(lane.last.site, site);
         lane.site = site;
-        lane.enter2 = self.given.after(rank, lane.last.now, ratio * computed);
+        lane.enter2 = self.given.after(rank, self.origin, lane.last.now, ratio * computed);
         lane.state = State::Ready;
         self.totals[rank].add(Kind::Compute, computed, lane.enter2 - lane.last.now, 0.0);
         if id != self.current {
@@ -323,7 +327,13 @@ impl Walk<'_, '_> {
         lane.constraints.push(own);
         let end = rules::end(&lane.constraints, exit1, lane.ratio).max(lane.floor).max(lane.enter2);
         // A rank that is stopped sees what it waited for when it goes on.
-        let end = self.given.after(rank, end, 0.0);
+        let role = &self.given.roles[lane.call.proc.index()];
+        let end = if role.life && !role.name.contains("Finalize") {
+            self.origin = end;
+            end
+        } else {
+            self.given.after(rank, self.origin, end, 0.0)
+        };
         lane.constraints.clear();
         self.totals[rank].add(lane.kind, exit1 - enter1, end - lane.enter2, lane.spread);
         if self.threads[rank].finish(lane.position, nanos(lane.enter2), nanos(end)) {
