@@ -5,9 +5,10 @@
 //! for each reference that is bound from then on (an interpreter loads its modules later) the dynamic linker asks a
 //! resolver in the facade, and that the host, which looks into the program's library. What the machine's library lacks of
 //! what the program has seen is another matter ([`crate::absent`]).
-use crate::upper::{load_address, objects};
+use crate::upper::{defined, load_address, objects};
+use object::read::ReadCache;
 use object::read::elf::ElfFile64;
-use object::{Object, ObjectSection, ObjectSymbol};
+use object::{Endianness, Object, ObjectSection};
 use phasecast_abi::{Abi, PROCEDURES, Version, by_name};
 use phasecast_process::gate::Frame;
 use std::collections::BTreeSet;
@@ -49,11 +50,15 @@ fn has(name: &str, within: fn(usize) -> bool) -> bool {
     static NAMES: OnceLock<BTreeSet<String>> = OnceLock::new();
     let names = NAMES.get().or_else(|| {
         let (_, path) = objects(within)?.into_iter().find(|(_, path)| Abi::of_library(path).is_some())?;
-        let data = std::fs::read(path).ok()?;
-        let file: ElfFile64<'_> = ElfFile64::parse(&*data).ok()?;
-        let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
-        let names = defined.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
-        Some(NAMES.get_or_init(|| names.filter(|name| name.starts_with("MPI_")).collect()))
+        let cache = ReadCache::new(std::fs::File::open(path).ok()?);
+        let file = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+        let mut names = BTreeSet::new();
+        defined(&file, |_, name, _| {
+            if name.starts_with("MPI_") {
+                names.insert(name.to_owned());
+            }
+        });
+        Some(NAMES.get_or_init(|| names))
     });
     names.is_none_or(|names| names.contains(name))
 }
@@ -64,8 +69,8 @@ fn has(name: &str, within: fn(usize) -> bool) -> bool {
 /// `inside` is an address in the facade, which is mapped; no other thread runs.
 unsafe fn fit(inside: usize, within: fn(usize) -> bool) -> Option<()> {
     let (start, path) = objects(within)?.into_iter().filter(|(start, _)| *start <= inside).max()?;
-    let data = std::fs::read(path).ok()?;
-    let file: ElfFile64<'_> = ElfFile64::parse(&*data).ok()?;
+    let cache = ReadCache::new(std::fs::File::open(path).ok()?);
+    let file = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     let table = file.section_by_name(".dynsym")?;
     let at = load_address(&file, start)? as u64 + table.address();
     let (first, last) = (at as usize & !0xfff, (at + table.size()).next_multiple_of(4096) as usize);
@@ -76,13 +81,12 @@ unsafe fn fit(inside: usize, within: fn(usize) -> bool) -> Option<()> {
     if !protect(libc::PROT_READ | libc::PROT_WRITE) {
         return None;
     }
-    for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
-        let name = symbol.name().unwrap_or_default();
+    defined(&file, |index, name, _| {
         let procedure = by_name(name.strip_prefix('P').unwrap_or(name)).and_then(|id| id.get());
         if procedure.is_none_or(|procedure| procedure.since <= EXPECTED) {
-            continue;
+            return;
         }
-        let entry = at + ENTRY * symbol.index().0 as u64;
+        let entry = at + ENTRY * index.0 as u64;
         // SAFETY: an entry of the table, which was just made writable.
         unsafe {
             let info = (entry + INFO) as *mut u8;
@@ -90,7 +94,7 @@ unsafe fn fit(inside: usize, within: fn(usize) -> bool) -> Option<()> {
             let value = (entry + VALUE) as *mut u64;
             value.write(value.read() + RESOLVER);
         }
-    }
+    });
     protect(libc::PROT_READ);
     Some(())
 }
