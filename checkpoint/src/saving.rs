@@ -179,8 +179,8 @@ impl Checkpoint {
         state.brk = (space.brk_start as u64, space.brk as u64);
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
         put("mpi", codec::to_bytes(&phasecast_mpi::State::save()));
-        let held = signals::quiet()?;
-        put("signals", codec::to_bytes(&signals::save(&held)?));
+        let (held, timers) = signals::quiet()?;
+        put("signals", codec::to_bytes(&signals::save(&held, timers)?));
         let files = files::save(session().files_read())?;
         put("files", codec::to_bytes(&files));
         put("threads", codec::to_bytes(&threads));

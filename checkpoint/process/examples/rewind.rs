@@ -53,8 +53,8 @@ fn memory() -> Vec<Mapping> {
 fn cut(frame: usize) -> Result<Image, Error> {
     let threads = threads::stop()?;
     let image = (|| {
-        let held = signals::hold();
-        let (signals, files) = (signals::save(&held)?, files::save(Vec::new())?);
+        let (held, timers) = signals::quiet()?;
+        let (signals, files) = (signals::save(&held, timers)?, files::save(Vec::new())?);
         Ok(Image {
             frame,
             space: space::state(),

@@ -47,7 +47,7 @@ pub struct SignalState {
     /// The main thread's alternate stack: address, flags, size.
     pub stack: (usize, i32, usize),
     /// The three interval timers: interval and rest, each in seconds and microseconds.
-    pub timers: [[i64; 4]; 3],
+    pub timers: Timers,
 }
 
 struct Slot {
@@ -325,13 +325,22 @@ pub struct Held(u64);
 /// So often signals that come just now are let through before a program counts as never quiet.
 const TRIES: usize = 100;
 
-/// Holds back the signals of the calling thread from a moment on at which none waits, as no image holds one.
+/// What is left of the three interval timers: seconds and microseconds of the interval and until they ring.
+pub type Timers = [[i64; 4]; 3];
+
+/// Holds back the signals of the calling thread from a moment on at which none waits, as no image holds one; with what was
+/// left of the timers just before: one that rings after that shows as a signal that waits, or is still in its timer.
 ///
 /// # Errors
 /// If one waits that the program has blocked, or there is always one.
-pub fn quiet() -> Result<Held, Error> {
+pub fn quiet() -> Result<(Held, Timers), Error> {
     for _ in 0..TRIES {
         let held = hold();
+        let mut timers: Timers = [[0; 4]; 3];
+        for (which, timer) in timers.iter_mut().enumerate() {
+            // SAFETY: a local structure of the right shape.
+            unsafe { syscall!(libc::SYS_getitimer, which, timer.as_mut_ptr()) };
+        }
         let mut pending = 0u64;
         // SAFETY: the word lives through the call.
         unsafe { syscall!(libc::SYS_rt_sigpending, &raw mut pending, 8) };
@@ -339,7 +348,7 @@ pub fn quiet() -> Result<Held, Error> {
             return Err(Error::Obstacle("a signal waits that the program has blocked".into()));
         }
         if pending == 0 {
-            return Ok(held);
+            return Ok((held, timers));
         }
         // Its handler runs as it is let go.
         drop(held);
@@ -348,7 +357,7 @@ pub fn quiet() -> Result<Held, Error> {
 }
 
 /// Holds back the signals of the calling thread.
-pub fn hold() -> Held {
+fn hold() -> Held {
     Held(sys::set_mask(visible(!0)))
 }
 
@@ -362,18 +371,14 @@ impl Drop for Held {
 ///
 /// # Errors
 /// If something cannot be saved: timers made by `timer_create`.
-pub fn save(held: &Held) -> Result<SignalState, Error> {
+pub fn save(held: &Held, timers: Timers) -> Result<SignalState, Error> {
     if std::fs::read_to_string("/proc/self/timers").is_ok_and(|t| !t.is_empty()) {
         return Err(Error::Obstacle("it has timers made by timer_create".into()));
     }
-    let mut timers = [[0i64; 4]; 3];
-    // SAFETY: all pointers are to local structures of the right shape.
+    // SAFETY: the pointer is to a local structure of the right shape.
     let stack = unsafe {
         let mut stack: libc::stack_t = std::mem::zeroed();
         syscall!(libc::SYS_sigaltstack, 0, &raw mut stack);
-        for (which, timer) in timers.iter_mut().enumerate() {
-            syscall!(libc::SYS_getitimer, which, timer.as_mut_ptr());
-        }
         (stack.ss_sp as usize, stack.ss_flags, stack.ss_size)
     };
     Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack, timers })
