@@ -8,7 +8,7 @@ use phasecast_transform::transform::{Outcome, Settings, TransformError, transfor
 use std::path::Path;
 
 /// Procedures of made traces.
-pub const PROCEDURES: [&str; 15] = [
+pub const PROCEDURES: [&str; 16] = [
     "MPI_Send",
     "MPI_Recv",
     "MPI_Isend",
@@ -24,6 +24,7 @@ pub const PROCEDURES: [&str; 15] = [
     "MPI_Ssend_init",
     "MPI_Allreduce_init",
     "MPI_Start",
+    "MPI_Init",
 ];
 
 /// A call with its parts.

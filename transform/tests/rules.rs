@@ -305,6 +305,22 @@ fn who_is_stopped_holds_up_those_who_wait() {
     assert!(outcome.notes.iter().any(|note| note.contains("10 % of the time on the base")), "{:?}", outcome.notes);
 }
 
+/// Rank 0 has sent its message when rank 1 comes out of `MPI_Init`, with which the calendar begins.
+#[test]
+fn who_starts_before_the_others_is_not_late() {
+    let init = |end| (call(15, Class::Setup, 0, end * MS), Vec::new());
+    let one = vec![init(10), send(1, 8, 12 * MS, 12 * MS + 1000), recv(1, 8, 16 * MS, 18 * MS + 1000)];
+    let two = vec![init(14), recv(0, 8, 15 * MS, 15 * MS + 1000), send(0, 8, 18 * MS, 18 * MS + 1000)];
+    let base = machine(1e-6, 1e-6);
+    let stops = Stops { span_s: 0.1, ranks: vec![vec![[0.003, 0.05]]; 2] };
+    let target = Machine { stops: Some(stops), ..base.clone() };
+    let (new, _) = transformed(&[one, two], &base, &target, &ratio(1.0)).expect("a sound trace");
+    assert_eq!(ms(&new[0])[..2], [(0.0, 10.0), (12.0, 12.001)]);
+    assert_eq!(ms(&new[1])[..2], [(0.0, 14.0), (15.0, 15.001)]);
+    // Of the 2.999 ms before its send 1.999 are done at 17 ms, when all are stopped until 67.
+    assert_eq!(ms(&new[1])[2], (68.0, 68.001));
+}
+
 /// A random run had one whose transfer began only when all waits had been given up, and met others that it had not met.
 #[test]
 fn a_long_send_to_oneself_waits_for_no_later_receive() {

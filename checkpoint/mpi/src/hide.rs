@@ -5,10 +5,8 @@
 //! for each reference that is bound from then on (an interpreter loads its modules later) the dynamic linker asks a
 //! resolver in the facade, and that the host, which looks into the program's library. What the machine's library lacks of
 //! what the program has seen is another matter ([`crate::absent`]).
-use crate::upper::{defined, load_address, objects};
-use object::read::ReadCache;
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection};
+use crate::upper::{Elf, defined, load_address, look, objects};
+use object::{Object, ObjectSection};
 use phasecast_abi::{Abi, PROCEDURES, Version, by_name};
 use phasecast_process::gate::Frame;
 use std::collections::BTreeSet;
@@ -50,14 +48,15 @@ fn has(name: &str, within: fn(usize) -> bool) -> bool {
     static NAMES: OnceLock<BTreeSet<String>> = OnceLock::new();
     let names = NAMES.get().or_else(|| {
         let (_, path) = objects(within)?.into_iter().find(|(_, path)| Abi::of_library(path).is_some())?;
-        let cache = ReadCache::new(std::fs::File::open(path).ok()?);
-        let file = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
-        let mut names = BTreeSet::new();
-        defined(&file, |_, name, _| {
-            if name.starts_with("MPI_") {
-                names.insert(name.to_owned());
-            }
-        });
+        let names = look(&path, |file| {
+            let mut names = BTreeSet::new();
+            defined(file, |_, name, _| {
+                if name.starts_with("MPI_") {
+                    names.insert(name.to_owned());
+                }
+            });
+            Some(names)
+        })?;
         Some(NAMES.get_or_init(|| names))
     });
     names.is_none_or(|names| names.contains(name))
@@ -69,10 +68,17 @@ fn has(name: &str, within: fn(usize) -> bool) -> bool {
 /// `inside` is an address in the facade, which is mapped; no other thread runs.
 unsafe fn fit(inside: usize, within: fn(usize) -> bool) -> Option<()> {
     let (start, path) = objects(within)?.into_iter().filter(|(start, _)| *start <= inside).max()?;
-    let cache = ReadCache::new(std::fs::File::open(path).ok()?);
-    let file = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+    // SAFETY: the caller's; the facade is mapped at `start`.
+    look(&path, |file| unsafe { refit(file, start) })
+}
+
+/// Does so in the file of the facade, which is mapped at `start`.
+///
+/// # Safety
+/// As for [`fit`].
+unsafe fn refit(file: &Elf<'_>, start: usize) -> Option<()> {
     let table = file.section_by_name(".dynsym")?;
-    let at = load_address(&file, start)? as u64 + table.address();
+    let at = load_address(file, start)? as u64 + table.address();
     let (first, last) = (at as usize & !0xfff, (at + table.size()).next_multiple_of(4096) as usize);
     let protect = |how| {
         // SAFETY: pages of the facade that hold its symbols; the caller's: nobody else reads them now.
@@ -81,7 +87,7 @@ unsafe fn fit(inside: usize, within: fn(usize) -> bool) -> Option<()> {
     if !protect(libc::PROT_READ | libc::PROT_WRITE) {
         return None;
     }
-    defined(&file, |index, name, _| {
+    defined(file, |index, name, _| {
         let procedure = by_name(name.strip_prefix('P').unwrap_or(name)).and_then(|id| id.get());
         if procedure.is_none_or(|procedure| procedure.since <= EXPECTED) {
             return;

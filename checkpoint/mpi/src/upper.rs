@@ -1,11 +1,15 @@
 //! What the program in the upper half has of its own MPI library: which interface it was built for, and where the
 //! symbols are that it takes for predefined handles.
 use object::read::elf::{ElfFile64, ProgramHeader, Sym};
-use object::read::{ReadCache, ReadRef, StringTable, SymbolIndex};
+use object::read::{ReadCache, StringTable, SymbolIndex};
 use object::{Endianness, Object, ObjectSection};
 use phasecast_abi::{Abi, Symbols, Value, constants};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+
+/// A program or library of which only what is asked for is read: it may be tens of megabytes long.
+pub type Elf<'data> = ElfFile64<'data, Endianness, &'data ReadCache<File>>;
 
 /// The program's MPI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,7 +78,7 @@ pub fn objects(within: impl Fn(usize) -> bool) -> Option<Vec<(usize, String)>> {
 }
 
 /// What the addresses in a file count from, where its beginning is mapped at `start`.
-pub fn load_address<'data, R: ReadRef<'data>>(file: &ElfFile64<'data, Endianness, R>, start: usize) -> Option<usize> {
+pub fn load_address(file: &Elf<'_>, start: usize) -> Option<usize> {
     let (headers, endian) = (file.elf_program_headers(), file.endian());
     let first = headers.iter().filter(|h| h.p_type(endian) == object::elf::PT_LOAD).map(|h| h.p_vaddr(endian)).min()?;
     Some(start.wrapping_sub(first as usize & !0xfff))
@@ -96,28 +100,30 @@ fn symbols(
     path: &str,
     wanted: &BTreeMap<&str, Option<usize>>,
 ) -> Option<(bool, BTreeMap<String, usize>)> {
-    let cache = ReadCache::new(std::fs::File::open(path).ok()?);
-    let file = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
-    let endian = file.endian();
-    let headers = file.elf_program_headers();
-    let program = headers.iter().any(|h| h.p_type(endian) == object::elf::PT_INTERP)
-        && !path.rsplit('/').next().is_some_and(|name| name.contains(".so"));
-    let bias = load_address(&file, start)?;
-    let mut table = BTreeMap::new();
-    defined(&file, |_, name, address| {
-        if wanted.contains_key(name) {
-            table.insert(name.to_owned(), bias.wrapping_add(address as usize));
-        }
-    });
-    Some((program, table))
+    look(path, |file| {
+        let endian = file.endian();
+        let headers = file.elf_program_headers();
+        let program = headers.iter().any(|h| h.p_type(endian) == object::elf::PT_INTERP)
+            && !path.rsplit('/').next().is_some_and(|name| name.contains(".so"));
+        let bias = load_address(file, start)?;
+        let mut table = BTreeMap::new();
+        defined(file, |_, name, address| {
+            if wanted.contains_key(name) {
+                table.insert(name.to_owned(), bias.wrapping_add(address as usize));
+            }
+        });
+        Some((program, table))
+    })
 }
 
-/// Tells the dynamic symbols that a file defines: index, name and address in it. Of the file only the tables are read: a library
-/// may be tens of megabytes long.
-pub fn defined<'data, R: ReadRef<'data>>(
-    file: &ElfFile64<'data, Endianness, R>,
-    mut tell: impl FnMut(SymbolIndex, &str, u64),
-) {
+/// Looks into a program or library.
+pub fn look<T>(path: &str, into: impl FnOnce(&Elf<'_>) -> Option<T>) -> Option<T> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    into(&Elf::parse(&cache).ok()?)
+}
+
+/// Tells the dynamic symbols that a file defines: index, name and address in it.
+pub fn defined(file: &Elf<'_>, mut tell: impl FnMut(SymbolIndex, &str, u64)) {
     let endian = file.endian();
     let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
     let names = StringTable::new(names, 0, names.len() as u64);

@@ -42,6 +42,15 @@ pub enum Growth {
 /// Ranks among which a collective of neighbours counts: one with four neighbours, as on a plane.
 const NEIGHBOURS: u32 = 5;
 
+/// Where a procedure stands in the life of MPI, in which all ranks wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It starts MPI.
+    Init,
+    /// It ends it.
+    Finalize,
+}
+
 /// What the transformation must know of a procedure.
 #[derive(Clone, Debug)]
 pub struct Role {
@@ -65,8 +74,8 @@ pub struct Role {
     pub scatters: bool,
     /// It sends or is a collective: a persistent form of it makes a request that does, once it is started.
     pub starts: bool,
-    /// It starts or ends MPI: all ranks wait for each other.
-    pub life: bool,
+    /// Whether it starts or ends MPI.
+    pub life: Option<Life>,
     /// A probe that waits.
     pub probe: bool,
 }
@@ -88,7 +97,7 @@ fn role(name: &str) -> Role {
         most_ranks: u32::MAX,
         scatters: false,
         starts: false,
-        life: false,
+        life: None,
         probe: false,
     };
     let Some(procedure) = by_name(name).and_then(|id| id.get()) else { return role };
@@ -101,7 +110,8 @@ fn role(name: &str) -> Role {
         Class::Completion { blocking: true, which: Which::One } => role.completes = Completes::One,
         Class::Completion { blocking: true, which: Which::All } => role.completes = Completes::All,
         Class::Probe { blocking, .. } => role.probe = blocking,
-        Class::Init | Class::Finalize => role.life = true,
+        Class::Init => role.life = Some(Life::Init),
+        Class::Finalize => role.life = Some(Life::Finalize),
         Class::Collective { pattern, neighbourhood, .. } => {
             (role.costs_as, role.waits, role.growth) = match pattern {
                 Pattern::Barrier => ("MPI_Barrier", Waits::ForAll, Growth::Doublings),
@@ -145,7 +155,10 @@ mod tests {
             (Waits::ForNobody, Waits::ForAll)
         );
         assert!(role("MPI_Ssend_init").starts && role("MPI_Ssend_init").synchronous && !role("MPI_Recv_init").starts);
-        assert!(role("MPI_Finalize").life && role("MPI_Init_thread").life && !role("send").life);
+        assert_eq!(
+            ["MPI_Finalize", "MPI_Init_thread", "send"].map(|name| role(name).life),
+            [Some(Life::Finalize), Some(Life::Init), None]
+        );
         assert!(role("MPI_Mprobe").probe && !role("MPI_Iprobe").probe);
     }
 }

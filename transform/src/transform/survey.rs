@@ -124,9 +124,10 @@ impl Counts {
             Class::Rma => self.one_sided += times,
             Class::Io => self.io += times,
             Class::Pause => self.pauses += times,
-            Class::Setup if roles[call.proc.index()].life => {
-                let finalize = roles[call.proc.index()].name.contains("Finalize");
-                self.life[usize::from(finalize)] += times;
+            Class::Setup => {
+                if let Some(life) = roles[call.proc.index()].life {
+                    self.life[life as usize] += times;
+                }
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 use super::{Begun, Kind, NONE, State, Walk, kept_as_time};
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
-use crate::transform::roles::{Completes, Waits};
+use crate::transform::roles::{Completes, Life, Waits};
 use crate::transform::rules::{Carry, Constraint};
 use crate::transform::tariff::Price;
 use crate::transform::walk::messages::Sending;
@@ -60,7 +60,7 @@ impl Walk<'_, '_> {
                 let nonblocking = call.flags.has(Flags::NONBLOCKING);
                 self.collective(id, call.proc.0, call.comm.0, -1, 0, nonblocking, output)?;
             }
-            Class::Setup if role.life => self.life(id, output)?,
+            Class::Setup if role.life.is_some() => self.life(id, output)?,
             Class::Probe if role.probe => self.probe(id),
             _ => {}
         }
@@ -183,7 +183,7 @@ impl Walk<'_, '_> {
     /// All ranks wait for each other in `MPI_Init` and in `MPI_Finalize`.
     fn life(&mut self, id: u32, output: &mut Output<'_>) -> Result<(), TransformError> {
         let role = &self.given.roles[self.lanes[id as usize].call.proc.index()];
-        let finalize = role.name.contains("Finalize");
+        let finalize = role.life == Some(Life::Finalize);
         let state = self.given.trace.comms().len() + usize::from(finalize);
         let (one, other) = self.tariff.life(finalize);
         self.arrive(id, state, Waits::ForAll, false, one, other, false, output)

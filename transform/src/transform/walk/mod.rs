@@ -19,7 +19,7 @@ use crate::transform::calendar::Calendar;
 use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::ratio::Ratios;
-use crate::transform::roles::Role;
+use crate::transform::roles::{Life, Role};
 use crate::transform::rules::{self, Constraint};
 use crate::transform::stream::{Next, Supply, Threads};
 use crate::transform::survey::Survey;
@@ -84,11 +84,12 @@ pub struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// When a rank of the target that begins at `start` has computed for `work`; its calendar begins at `origin`.
+    /// When a rank of the target that begins at `start` has computed for `work`; its calendar begins at `origin`, or with a
+    /// rank that is out of `MPI_Init` before the last one.
     #[inline]
     fn after(&self, rank: usize, origin: f64, start: f64, work: f64) -> f64 {
-        self.calendar
-            .map_or(start + work, |calendar| origin + calendar.after(rank, (start - origin).max(0.0), self.free * work))
+        let origin = origin.min(start);
+        self.calendar.map_or(start + work, |calendar| origin + calendar.after(rank, start - origin, self.free * work))
     }
 
     /// Where messages between two ranks travel.
@@ -142,7 +143,7 @@ struct Walk<'a, 'b> {
     begun: Vec<Pending>,
     made: FastMap<Request, u16>,
     wires: [Wire; 2],
-    /// When the target's calendar begins: with the end of `MPI_Init`, if there is one.
+    /// When the target's calendar begins: when the last rank is out of `MPI_Init`, if there is one.
     origin: f64,
     totals: Vec<Totals>,
     counted: Counted,
@@ -328,8 +329,8 @@ impl Walk<'_, '_> {
         let end = rules::end(&lane.constraints, exit1, lane.ratio).max(lane.floor).max(lane.enter2);
         // A rank that is stopped sees what it waited for when it goes on.
         let role = &self.given.roles[lane.call.proc.index()];
-        let end = if role.life && !role.name.contains("Finalize") {
-            self.origin = end;
+        let end = if role.life == Some(Life::Init) {
+            self.origin = self.origin.max(end);
             end
         } else {
             self.given.after(rank, self.origin, end, 0.0)
