@@ -76,12 +76,25 @@ impl Comparison {
 fn notes(predictions: &[(String, Prediction)]) -> Vec<String> {
     let mut notes = Vec::new();
     let Some((first, rest)) = predictions.split_first() else { return notes };
-    let name = |p: &Prediction| p.program.rsplit('/').next().unwrap_or_default().to_string();
-    if let Some((other, p)) = rest.iter().find(|(_, p)| name(p) != name(&first.1)) {
+    if let Some((other, p)) = rest.iter().find(|(_, p)| p.name() != first.1.name()) {
         notes.push(format!("{} is of {}, {other} of {}: different programs.", first.0, first.1.program, p.program));
     }
     if let Some((other, p)) = rest.iter().find(|(_, p)| p.ranks != first.1.ranks) {
         notes.push(format!("{} is for {} ranks, {other} for {}.", first.0, first.1.ranks, p.ranks));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arguments with folders in them are no part of a program's name.
+    #[test]
+    fn programs_are_told_apart_by_their_names() {
+        let of = |program: &str| (program.to_owned(), Prediction { program: program.into(), ..Prediction::default() });
+        let differ = |one: &str, other: &str| !notes(&[of(one), of(other)]).is_empty();
+        assert!(differ("./cg /data/in", "./lu /data/in"));
+        assert!(!differ("./cg -d data/", "/home/u/cg"));
+    }
 }

@@ -11,7 +11,7 @@ pub struct Prediction {
     pub version: u32,
     /// How it was made: `live`, `restart`, `transform`, `skeleton`, `scale`, `model`.
     pub method: String,
-    /// The program.
+    /// The program and its arguments, with blanks between them.
     pub program: String,
     /// Its ranks.
     pub ranks: u32,
@@ -63,6 +63,14 @@ pub struct Prediction {
     /// Pieces of the ranks' runs on the target, for the report; at most a few thousand.
     #[serde(default)]
     pub timeline: Vec<TimelinePiece>,
+}
+
+impl Prediction {
+    /// The program's name, without folders and arguments.
+    pub fn name(&self) -> &str {
+        let path = self.program.split_whitespace().next().unwrap_or_default();
+        path.rsplit('/').next().unwrap_or(path)
+    }
 }
 
 /// A machine, as far as a prediction needs it.

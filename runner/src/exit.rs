@@ -109,7 +109,8 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 fn closed(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+    let of_pipe = |e: &std::io::Error| e.kind() == ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(of_pipe))
 }
 
 /// The error and its causes, leaving out what a sentence already says.

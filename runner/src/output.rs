@@ -43,19 +43,24 @@ pub fn table(headers: &[&str], right: &[usize]) -> Table {
     table
 }
 
-/// Refuses an output that exists already, and one whose folder does not, before any work is done for it.
+/// Refuses an output that exists already, and one whose folder does not or cannot be written, before any work is done for it.
 pub fn refuse_existing(path: &Path) -> Result<()> {
     if path.symlink_metadata().is_ok() {
         return Err(TraceError::Exists { path: path.to_owned() }.into());
     }
-    match path.parent().filter(|p| !p.as_os_str().is_empty()) {
-        Some(parent) if !parent.is_dir() => Err(Refusal::Input(format!(
-            "there is no folder {} for the output {}. Make it first.",
-            parent.display(),
-            path.display()
-        ))
-        .into()),
-        _ => Ok(()),
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (folder, output) = (parent.display(), path.display());
+    if !parent.is_dir() {
+        return Err(
+            Refusal::Input(format!("there is no folder {folder} for the output {output}. Make it first.")).into()
+        );
+    }
+    match tempfile::tempfile_in(parent) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            Err(Refusal::Input(format!("the folder {folder} for the output {output} cannot be written: {error}."))
+                .into())
+        }
     }
 }
 

@@ -105,11 +105,11 @@ impl Experiment {
         &self.factors
     }
 
-    /// Chooses places: those that are asked for, else the best ones.
+    /// Chooses places: those that are asked for, else the best ones, at most so many.
     ///
     /// # Errors
     /// If the program never calls MPI from a place that is asked for, or from any that can be found again.
-    pub fn choose(&self, wanted: &[(u32, String)], factors: Option<usize>, runs: usize) -> Result<Vec<Candidate>> {
+    pub fn choose(&self, wanted: &[(u32, String)], most: usize) -> Result<Vec<Candidate>> {
         let all = candidates(&self.trace)?;
         let find = |(rank, site): &(u32, String)| {
             let found = all.iter().find(|candidate| candidate.rank == *rank && candidate.site == *site);
@@ -121,7 +121,6 @@ impl Experiment {
         }
         let small = SMALL * self.trace.run_time().seconds();
         let worth = |candidate: &&Candidate| candidate.reason != Reason::Block || candidate.blocks_s >= small;
-        let most = factors.unwrap_or((runs / 2).max(1));
         let chosen: Vec<Candidate> = all.iter().filter(worth).take(most).cloned().collect();
         if chosen.is_empty() {
             let what = "no call of MPI can be found again in another run: the trace names no module that it is in.";

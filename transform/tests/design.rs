@@ -52,6 +52,25 @@ proptest! {
 }
 
 #[test]
+fn what_is_chosen_where_nothing_is_said_fits() {
+    for (kind, least) in
+        [(None, 2), (Some(Kind::Full), 2), (Some(Kind::Fractional), 4), (Some(Kind::PlackettBurman), 12)]
+    {
+        for runs in least..=256 {
+            let factors = Design::usual_factors(kind, runs);
+            let design = match kind {
+                Some(kind) => Design::of_kind(kind, factors, runs),
+                None => Design::fitting(factors, runs),
+            };
+            let design = design.unwrap_or_else(|error| panic!("{kind:?} {factors} in {runs}: {error}"));
+            assert!(design.runs.len() <= runs && design.factors() == factors, "{kind:?} {factors} in {runs}");
+        }
+    }
+    // Its defining relation has 2^25 words.
+    assert_eq!(Design::of_kind(Kind::Fractional, 31, 64).unwrap().runs.len(), 64);
+}
+
+#[test]
 fn known_resolutions() {
     for (factors, runs, resolution) in [(4, 8, 4), (5, 16, 5), (5, 8, 3), (6, 16, 4), (7, 8, 3), (8, 16, 4), (3, 4, 3)]
     {

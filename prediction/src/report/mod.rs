@@ -97,7 +97,7 @@ pub struct Row {
 impl Report {
     /// The report of a prediction.
     pub fn of_prediction(p: &Prediction) -> Report {
-        let program = name_of(&p.program);
+        let program = name_of(p.name());
         let covered: f64 = p.phases.iter().map(|phase| phase.total_s).sum();
         let speed = if p.pet_s > 0.0 { p.base_run_s / p.pet_s } else { 1.0 };
         let level = p.confidence * 100.0;

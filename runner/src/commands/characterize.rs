@@ -2,7 +2,7 @@
 //! still cost what another file says.
 use crate::base::scratch_folder;
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts, interrupted};
+use crate::launch::{Launch, Launcher, catch_interrupts, interrupted};
 use crate::output::{self, clean, note, seconds};
 use crate::progress;
 use anyhow::{Context, Result, bail};
@@ -150,19 +150,26 @@ fn measure(args: &CharacterizeArgs) -> Result<Machine> {
     };
     bar.finish();
     if !status.success() {
-        let said = launch.said();
-        let why = if said.is_empty() { "its own words are above".to_owned() } else { said };
-        bail!("the measurement under `{launcher}` failed ({status}): {why}");
+        bail!("the measurement under `{launcher}` failed ({status}): {}", why(&launch));
     }
     let result = folder.join(RESULT);
     if !result.exists() {
-        bail!(
-            "rank 0 under `{launcher}` has left no result in {}. Do all nodes reach the working folder?",
-            folder.display()
-        );
+        bail!("{}", nothing_left(&launcher, &folder));
     }
     let machine = Machine::read(&result)?;
     Ok(Machine { life: Some(life), ..machine })
+}
+
+/// Why a launch failed, as far as ranks have said.
+fn why(launch: &Launch) -> String {
+    let said = launch.said();
+    if said.is_empty() { "its own words are above".into() } else { said }
+}
+
+/// A launch has ended well and has not done anything.
+fn nothing_left(launcher: &Launcher, folder: &Path) -> String {
+    let folder = folder.display();
+    format!("rank 0 under `{launcher}` has left no result in {folder}. Do all nodes reach the working folder?")
 }
 
 /// What it takes to start and to end a run: some launches of ranks that do nothing else.
@@ -185,9 +192,10 @@ fn life(launcher: &Launcher, command: &Path, folder: &Path, args: &CharacterizeA
         let text = fs::read_to_string(&told).unwrap_or_default();
         let _ = fs::remove_file(&told);
         let times: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let (true, [init, end, process]) = (status.success(), &times[..]) else {
-            bail!("starting and ending MPI under `{launcher}` failed ({status}): {}", launch.said());
-        };
+        if !status.success() {
+            bail!("starting and ending MPI under `{launcher}` failed ({status}): {}", why(&launch));
+        }
+        let [init, end, process] = &times[..] else { bail!("{}", nothing_left(launcher, folder)) };
         let wall = Nanos(ended).since(begun).seconds();
         launches.push((wall - process).max(0.0));
         inits.push(*init);

@@ -1,7 +1,7 @@
 //! `phasecast skeleton`: from a trace to a short C program that behaves like the traced one.
 use crate::base::scratch_folder;
 use crate::cli;
-use crate::launch::catch_interrupts;
+use crate::launch::{catch_interrupts, go_on};
 use crate::output::{self, clean, count, note, seconds};
 use crate::progress;
 use crate::signature::{mpi_of, this_machine};
@@ -111,6 +111,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let settings = Settings { method, ..Settings::default() };
     let logical = logical_trace(&trace, &recognition, &directions, &settings, &|done, of| bar.set(done, of))?;
     bar.finish();
+    go_on()?;
     let skeleton = Skeleton::of(&logical, args.ratio)?;
     let scratch = scratch_folder()?;
     let header = trace.ranks().find_map(|rank| trace.header(rank));
@@ -124,6 +125,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     let mix = Mix { memory: args.mix, working_set: args.working_set };
     let rates = calibrate(&compiler, mix, logical.counted.is_some(), processes, scratch.path())?;
     let program = std::iter::once(&logical.program).chain(&logical.args).cloned().collect::<Vec<_>>().join(" ");
+    go_on()?;
     let source = skeleton.source(&program, logical.topology.as_deref(), &rates);
     let mut manifest = manifest(&logical, &skeleton, &source, rates, program, Machine { host, ..here }, left_out);
     if compared {
@@ -150,6 +152,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
             )),
         }
     }
+    go_on()?;
     folder::write(&args.output, &source.text, &manifest, &skeleton)?;
     if args.json {
         return output::json(&json!({

@@ -35,7 +35,8 @@ pub struct StabilityArgs {
     /// Perturbed runs, at most
     #[arg(long, value_name = "R", default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=256))]
     runs: u16,
-    /// How many places are delayed [default: half as many as there are runs]
+    /// How many places are delayed [default: half as many as there are
+    /// runs, or what fits the design]
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u16).range(1..=31), conflicts_with = "at")]
     factors: Option<u16>,
     /// A place to delay, as in 2:solver+0x1a2b (the call's return address, as `phasecast dump` has it); give it several
@@ -184,15 +185,20 @@ fn of_program(args: &StabilityArgs) -> Result<()> {
     let Some(ranks) = args.n else {
         return Err(Refusal::Usage("say with -n how many ranks the program is to have".into()).into());
     };
+    let (kind, most) = (args.design.map(Kind::from), usize::from(args.runs));
+    let designed = |factors| {
+        let design = kind.map_or_else(|| Design::fitting(factors, most), |kind| Design::of_kind(kind, factors, most));
+        design.map_err(|error| Refusal::Usage(error.to_string()))
+    };
+    let asked = args.factors.map(usize::from).or((!args.at.is_empty()).then_some(args.at.len()));
+    let factors = asked.unwrap_or_else(|| Design::usual_factors(kind, most));
+    // Refused before the program runs; it may have fewer places.
+    designed(factors)?;
     catch_interrupts();
     let launcher = Launcher::find(args.launcher.as_deref(), ranks, Path::new(&args.command[0]))?;
     let mut experiment = Experiment::start(launcher, ranks, &args.command)?;
-    let chosen = experiment.choose(args.at.as_slice(), args.factors.map(usize::from), args.runs.into())?;
-    let design = match args.design {
-        Some(design) => Design::of_kind(design.into(), chosen.len(), args.runs.into()),
-        None => Design::fitting(chosen.len(), args.runs.into()),
-    };
-    let design = design.map_err(|error| Refusal::Usage(error.to_string()))?;
+    let chosen = experiment.choose(args.at.as_slice(), factors)?;
+    let design = designed(chosen.len())?;
     experiment.delay(chosen, args.delay.map(|delay| delay.as_secs_f64()), args.share)?;
     let mut runs = Vec::new();
     for (number, levels) in design.runs.iter().enumerate() {

@@ -35,6 +35,8 @@ pub struct Role {
     pub finalize: bool,
     /// It ends the run.
     pub aborts: bool,
+    /// It sends or is a collective: a persistent form of it makes a request that does, once it is started.
+    pub starts: bool,
     /// It frees a request.
     pub frees: bool,
     /// Between neighbours of a topology only.
@@ -68,11 +70,13 @@ fn role(name: &str) -> Role {
         init: false,
         finalize: false,
         aborts: false,
+        starts: false,
         frees: false,
         neighbourhood: false,
         collective: "MPI_Barrier".into(),
     };
     let Some(procedure) = by_name(name).and_then(|id| id.get()) else { return role };
+    role.starts = matches!(procedure.class, Class::Send { .. } | Class::Collective { .. });
     match procedure.class {
         Class::Send { mode, .. } => {
             role.mode = match mode {
@@ -136,6 +140,7 @@ mod tests {
         assert_eq!((role("MPI_Waitall").completes, role("MPI_Waitall").polls), (Completes::All, false));
         assert_eq!((role("MPI_Testsome").completes, role("MPI_Testsome").polls), (Completes::Some, true));
         assert_eq!(role("MPI_Issend").mode, Mode::Synchronous);
+        assert!(role("MPI_Ssend_init").starts && !role("MPI_Recv_init").starts);
         assert!(role("MPI_Sendrecv_replace").exchange && role("MPI_Improbe").polls);
     }
 }

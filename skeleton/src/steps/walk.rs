@@ -29,7 +29,7 @@ pub struct Walk<'a, S: Sink> {
     sites: &'a Sites,
     sink: &'a mut S,
     requests: Requests<S::Token>,
-    /// Procedures of persistent requests by peer, tag, communicator and bytes.
+    /// Procedures of persistent requests that send or are collectives, by peer, tag, communicator and bytes.
     persistent: HashMap<(i32, i32, u32, u64), ProcId>,
     exit: Option<u64>,
     /// The thread of the call before: what was counted on another is not of the time between the two.
@@ -216,7 +216,9 @@ impl<S: Sink> Walk<'_, S> {
             Class::Complete => self.complete(call, parts, role, took),
             Class::Post if call.flags.has(Flags::PERSISTENT) => {
                 self.wait += took;
-                self.persistent.insert((call.peer, call.tag, call.comm.0, call.bytes), call.proc);
+                if role.starts {
+                    self.persistent.insert((call.peer, call.tag, call.comm.0, call.bytes), call.proc);
+                }
             }
             Class::Post if call.flags.has(Flags::RECV_POST) => {
                 // An archive of OTF2 tells nothing of a receive that is posted.

@@ -7,7 +7,7 @@ use phasecast_analyzer::matching::FastMap;
 use phasecast_trace::delays::{Delay, parse_site};
 use phasecast_trace::model::TAG_ANY;
 use phasecast_trace::{Class, EventKind, Flags, Rank, Trace};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a place is worth a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,7 +76,7 @@ type Site = (u32, u64, u16);
 pub fn candidates(trace: &Trace) -> Result<Vec<Candidate>, StabilityError> {
     let mut open: BTreeMap<(u32, u32), Open> = BTreeMap::new();
     // Messages by receiver, communicator, tag and sender, with the places that they are sent from.
-    let mut sent: HashMap<(u32, u32, i32), BTreeMap<Site, u64>> = HashMap::new();
+    let mut sent: BTreeMap<(u32, u32, i32), BTreeMap<Site, u64>> = BTreeMap::new();
     let mut calls: FastMap<Site, Calls> = FastMap::default();
     for rank in trace.ranks() {
         scan(trace, rank, &mut open, &mut sent, &mut calls)?;
@@ -86,7 +86,7 @@ pub fn candidates(trace: &Trace) -> Result<Vec<Candidate>, StabilityError> {
         let mut senders: BTreeMap<Site, u64> = BTreeMap::new();
         // With a tag of its own, each message races with those of the same tag only.
         let groups: Vec<BTreeMap<Site, u64>> = if open.any_tag {
-            let tags = sent.iter().filter(|(key, _)| (key.0, key.1) == (*receiver, *comm));
+            let tags = sent.range((*receiver, *comm, i32::MIN)..=(*receiver, *comm, i32::MAX));
             let all = tags.flat_map(|(_, sites)| sites.iter().map(|(site, count)| (*site, *count)));
             vec![all.fold(BTreeMap::new(), |mut sum, (site, count)| {
                 *sum.entry(site).or_default() += count;
@@ -135,7 +135,7 @@ fn scan(
     trace: &Trace,
     rank: Rank,
     open: &mut BTreeMap<(u32, u32), Open>,
-    sent: &mut HashMap<(u32, u32, i32), BTreeMap<Site, u64>>,
+    sent: &mut BTreeMap<(u32, u32, i32), BTreeMap<Site, u64>>,
     calls: &mut FastMap<Site, Calls>,
 ) -> Result<(), StabilityError> {
     let mut before: FastMap<u16, (u64, bool)> = FastMap::default();

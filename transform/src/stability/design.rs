@@ -53,7 +53,7 @@ impl Design {
             (Some(fraction), row) if fraction.resolution > Some(3) || row.is_none() => Ok(fraction),
             (_, Some(row)) => Ok(plackett_burman(factors, row)),
             (Some(fraction), None) => Ok(fraction),
-            (None, None) => Err(too_few(factors, runs)),
+            (None, None) => Err(too_few(None, factors, runs)),
         }
     }
 
@@ -78,7 +78,18 @@ impl Design {
                 row.map(|row| plackett_burman(factors, row))
             }
         };
-        found.ok_or_else(|| too_few(factors, runs))
+        found.ok_or_else(|| too_few(Some(kind), factors, runs))
+    }
+
+    /// How many factors are chosen for at most so many runs where nothing is said: half as many, if they fit the kind.
+    pub fn usual_factors(kind: Option<Kind>, runs: usize) -> usize {
+        let basic = runs.max(2).ilog2() as usize;
+        match kind {
+            Some(Kind::Full) => basic.min(8),
+            Some(Kind::Fractional) => (runs / 2).clamp(basic + 1, MOST_FACTORS),
+            Some(Kind::PlackettBurman) => (runs / 2).clamp(1, ROWS[2].len()),
+            None => (runs / 2).clamp(1, MOST_FACTORS),
+        }
     }
 
     /// Factors.
@@ -107,16 +118,24 @@ fn check(factors: usize, runs: usize) -> Result<(), StabilityError> {
         return Err(StabilityError::Design(format!("{what}, not {factors} factors in {runs} runs")));
     }
     if runs < 2 || runs <= factors {
-        return Err(too_few(factors, runs));
+        return Err(too_few(None, factors, runs));
     }
     Ok(())
 }
 
-fn too_few(factors: usize, runs: usize) -> StabilityError {
-    StabilityError::Design(format!(
-        "{runs} runs are too few for {factors} factors in such a design, which needs at least one run more than it has \
-         factors: make more runs or choose fewer factors"
-    ))
+fn too_few(kind: Option<Kind>, factors: usize, runs: usize) -> StabilityError {
+    let needs = match kind {
+        None => "a design has a power of two of runs, or 12, 20 or 24, and fewer factors".into(),
+        Some(Kind::Full) if factors < 9 => format!("a full design of so many factors has {} runs", 1 << factors),
+        Some(Kind::Full) => "a full design has at most 8 factors".into(),
+        Some(Kind::Fractional) => {
+            "a fraction has 3 factors or more, and fewer than the power of two that its runs are".into()
+        }
+        Some(Kind::PlackettBurman) => {
+            "a design of Plackett and Burman has 12, 20 or 24 runs and fewer factors than runs".into()
+        }
+    };
+    StabilityError::Design(format!("{factors} factors do not fit {runs} runs: {needs}"))
 }
 
 fn plackett_burman(factors: usize, row: &str) -> Design {
@@ -154,7 +173,8 @@ fn fraction(factors: usize, basic: usize) -> Option<Design> {
     })
 }
 
-/// Chooses products for the further factors such that no word of the defining relation is shorter than the resolution.
+/// Chooses products for the further factors such that no word of the defining relation is shorter than the resolution. Of
+/// `words` those are left out that further ones can only make longer than that: each has a factor for each of its products.
 fn choose(
     products: &[u32],
     basic: usize,
@@ -175,7 +195,8 @@ fn choose(
         let word = u64::from(product) | 1 << (basic + chosen.len());
         let more: Vec<u64> = words.iter().map(|other| other ^ word).collect();
         if more.iter().all(|word| word.count_ones() >= resolution) {
-            let all = [words, &more].concat();
+            let short = more.into_iter().filter(|word| (word >> basic).count_ones() + 1 < resolution);
+            let all: Vec<u64> = words.iter().copied().chain(short).collect();
             chosen.push(product);
             if choose(&products[at + 1..], basic, missing - 1, resolution, &all, chosen, patience) {
                 return true;

@@ -5,12 +5,14 @@
 //! chosen by cross-validation.
 mod normal;
 mod observe;
+mod routines;
 
 pub use normal::{Normal, Term, forms};
 pub use observe::{Observed, Site, observe};
 
 use super::error::ModelError;
 use crate::fit::{Form, Point, choose};
+use routines::routines;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -207,29 +209,6 @@ fn communication_of(observed: &[Observed], forms: &[Normal]) -> Result<(Vec<Form
         formulae.extend(length);
     }
     Ok((formulae, text))
-}
-
-/// The routines of the library that stand for a procedure of MPI.
-fn routines(procedure: &str) -> &'static [&'static str] {
-    match procedure.trim_start_matches('P') {
-        "MPI_Barrier" | "MPI_Ibarrier" => &["barrier()"],
-        "MPI_Bcast" | "MPI_Ibcast" => &["tree_bcast(BYTES)"],
-        "MPI_Reduce" | "MPI_Ireduce" => &["tree_global_sum(BYTES)"],
-        "MPI_Allreduce" | "MPI_Iallreduce" => &["tree_global_sum(BYTES)", "tree_bcast(BYTES)"],
-        "MPI_Gather" | "MPI_Igather" | "MPI_Gatherv" | "MPI_Igatherv" => &["tree_collect(BYTES)"],
-        // A tree that hands out parts is one that puts them together, upside down.
-        "MPI_Scatter" | "MPI_Iscatter" | "MPI_Scatterv" | "MPI_Iscatterv" => &["tree_collect(BYTES)"],
-        "MPI_Allgather" | "MPI_Iallgather" | "MPI_Allgatherv" | "MPI_Iallgatherv" => {
-            &["tree_collect(BYTES)", "tree_bcast(BYTES * n_procs)"]
-        }
-        "MPI_Alltoall" | "MPI_Ialltoall" | "MPI_Alltoallv" | "MPI_Ialltoallv" | "MPI_Alltoallw" => {
-            &["all_to_all(BYTES / n_procs)"]
-        }
-        name if name.contains("scan") || name.contains("Scan") => &["butterfly(BYTES)"],
-        name if name.contains("educe_scatter") => &["tree_global_sum(BYTES)", "tree_bcast(BYTES)"],
-        name if name.contains("end") || name == "MPI_Start" || name == "MPI_Startall" => &["exchange(BYTES)"],
-        _ => &["butterfly(BYTES)"],
-    }
 }
 
 /// The application file.
