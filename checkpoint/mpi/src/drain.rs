@@ -83,7 +83,19 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// # Errors
 /// If something is under way that cannot be finished, or some rank refuses.
 pub fn drain(refusal: Option<String>) -> Result<(), String> {
+    alone(|s| drained(s, refusal))
+}
+
+/// Has the session while all other threads stand still, so that what the library calls back meanwhile has it too.
+fn alone<T>(act: impl FnOnce(&mut Session) -> T) -> T {
     let mut s = session();
+    let multiple = std::mem::replace(&mut s.multiple, false);
+    let result = act(&mut s);
+    s.multiple = multiple;
+    result
+}
+
+fn drained(s: &mut Session, refusal: Option<String>) -> Result<(), String> {
     let library = s.library;
     let (rank, size) = (s.place.0, s.place.1 as usize);
     let private = s.private;
@@ -125,7 +137,7 @@ pub fn drain(refusal: Option<String>) -> Result<(), String> {
     }
     reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.file_obstacle());
     agree(library, private, rank, reason)?;
-    agree_on_comms(&mut s);
+    agree_on_comms(s);
     s.give_up_locks();
     Ok(())
 }
@@ -203,7 +215,7 @@ pub fn decided(here: u64) -> u64 {
     until_done(library, request, || {
         if begun.elapsed() > UNDISTURBED {
             // What fails here fails again when the rank stops.
-            let _ = session().progress();
+            let _ = alone(Session::progress);
         }
     });
     number

@@ -2,7 +2,7 @@
 use crate::calls::{MOST, lower};
 use crate::drain::Message;
 use crate::requests::{SavedStatus, Stage};
-use crate::session::{Session, session};
+use crate::session::session;
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_status, write_handle, write_one_status};
 use phasecast_abi::{Domain, Kind, Status};
@@ -14,7 +14,7 @@ use phasecast_abi::{Domain, Kind, Status};
 /// `buffer`, `count` and `datatype` are those of a receive, in the program's form.
 unsafe fn deliver(message: &Message, buffer: usize, count: usize, datatype: usize) -> (usize, Status) {
     // SAFETY: the caller's.
-    let status = unsafe { deliver_to(&mut session(), message, buffer, count, datatype) };
+    let status = unsafe { deliver_to(message, buffer, count, datatype) };
     (raise(message.comm, status.error), status)
 }
 
@@ -37,13 +37,15 @@ pub fn raise(comm: usize, class: i32) -> usize {
 ///
 /// # Safety
 /// As for [`deliver`].
-unsafe fn deliver_to(s: &mut Session, message: &Message, buffer: usize, count: usize, datatype: usize) -> Status {
+unsafe fn deliver_to(message: &Message, buffer: usize, count: usize, datatype: usize) -> Status {
+    let mut s = session();
     let library = s.library;
     let own = s.private_self;
     let packed = library.constant("MPI_PACKED").unwrap_or(0);
     let datatype = s.down_handle(Kind::Datatype, datatype);
     let buffer = s.values.address_down(Domain::BufferAddress, buffer);
     let (lower, length) = (s.values.lower, message.data.len());
+    drop(s);
     const TAG: i32 = 4711;
     let mut status = [0u64; 8];
     let (mut request, at) = (0usize, status.as_mut_ptr());
@@ -139,9 +141,9 @@ pub unsafe fn receive_posted(
     // SAFETY: the caller's: the send half, sent first.
     let sending = dest.map(|dest| unsafe { send_half(shape, args, dest) });
     let (buffer, count, datatype) = buffer_of(shape, args);
-    let mut s = session();
     // SAFETY: the caller's.
-    let status = unsafe { deliver_to(&mut s, &message, buffer, count, datatype) };
+    let status = unsafe { deliver_to(&message, buffer, count, datatype) };
+    let mut s = session();
     let null = s.library.request_null;
     let number = s.objects.add(Kind::Request, null);
     s.put_receive(number, index, *args, message.comm, Stage::Done(SavedStatus::from(status)));
@@ -186,28 +188,24 @@ pub unsafe fn receive_matched(
     result
 }
 
-impl Session {
-    /// Starts a persistent receive whose message was drained: it is done at once.
-    pub fn start_from_drained(&mut self, number: u32) -> bool {
-        if self.drained.is_empty() {
-            return false;
-        }
-        let Some(request) = self.requests.get(number) else { return false };
-        let (args, comm) = (request.args, request.comm);
-        let shape = &self.shapes[usize::from(request.index)];
-        let p = shape.procedure;
-        let (Some(source), Some(tag)) = (p.param_index(Kind::Source), p.recv_tag()) else { return false };
-        let abi = self.values.upper;
-        let Some(message) = self.drained.take(abi, comm, args[source] as i32, args[tag] as i32) else {
-            return false;
-        };
-        let (buffer, count, datatype) = buffer_of(shape, &args);
-        // SAFETY: the arguments of the receive, which is being started.
-        let status = unsafe { deliver_to(self, &message, buffer, count, datatype) };
-        if let Some(request) = self.requests.get_mut(number) {
-            request.counted = true;
-        }
-        self.requests.set_stage(number, Stage::Done(SavedStatus::from(status)));
-        true
+/// Starts a persistent receive whose message was drained, if it was: it is done at once.
+pub fn start_from_drained(number: u32) -> bool {
+    let mut s = session();
+    let Some(request) = s.requests.get(number) else { return false };
+    let (args, comm) = (request.args, request.comm);
+    let shape = &s.shapes[usize::from(request.index)];
+    let p = shape.procedure;
+    let (Some(source), Some(tag)) = (p.param_index(Kind::Source), p.recv_tag()) else { return false };
+    let abi = s.values.upper;
+    let Some(message) = s.drained.take(abi, comm, args[source] as i32, args[tag] as i32) else { return false };
+    drop(s);
+    let (buffer, count, datatype) = buffer_of(shape, &args);
+    // SAFETY: the arguments of the receive, which is being started.
+    let status = unsafe { deliver_to(&message, buffer, count, datatype) };
+    let mut s = session();
+    if let Some(request) = s.requests.get_mut(number) {
+        request.counted = true;
     }
+    s.requests.set_stage(number, Stage::Done(SavedStatus::from(status)));
+    true
 }

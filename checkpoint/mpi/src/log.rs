@@ -83,8 +83,10 @@ pub unsafe fn keep(s: &mut Session, shape: &'static Shape, args: &[usize; MOST],
     let mut record = unsafe { record(s, shape, args) };
     record.made = Some((at as u8, slot(kind) as u8, new));
     let above = s.objects.encode(kind, new);
-    if kind == Kind::Communicator {
-        record.comm = s.comms.get(&above).map_or(0, |comm| comm.number);
+    if let Some(comm) = s.comms.get(&above).filter(|_| kind == Kind::Communicator) {
+        record.comm = comm.number;
+        let least = comm.members.iter().min().map_or(0, |&rank| rank as u32 as usize);
+        record.as_split(least, comm.rank as u32 as usize);
     }
     let number = s.log_add(record);
     if let Some(object) = s.objects.get_mut(kind, new) {
@@ -129,7 +131,24 @@ pub unsafe fn took_part(s: &mut Session, shape: &'static Shape, args: &[usize; M
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
     record.comm = s.number_of_child(parent);
+    record.as_split(s.values.above("MPI_UNDEFINED").unwrap_or(0), 0);
     s.log_add(record);
+}
+
+impl Record {
+    /// Ranks that share something on this machine stay together on another, where others may share it:
+    /// `MPI_Comm_split_type` is made again as `MPI_Comm_split`.
+    fn as_split(&mut self, color: usize, key: usize) {
+        if self.procedure != "MPI_Comm_split_type" {
+            return;
+        }
+        let [comm, _, _, _, new] = &mut self.arguments[..] else { return };
+        let placeholder = || Argument::Word(0);
+        let (comm, new) = (std::mem::replace(comm, placeholder()), std::mem::replace(new, placeholder()));
+        self.arguments = vec![comm, Argument::Word(color), Argument::Word(key), new];
+        self.procedure = "MPI_Comm_split".into();
+        self.needs.retain(|&(kind, _)| usize::from(kind) == slot(Kind::Communicator));
+    }
 }
 
 impl Session {
@@ -297,8 +316,8 @@ impl Session {
             // What was set on it is gone, even where it has to be made again for others.
             let changed = (slot(kind) as u8, handle as u64);
             self.log_remove_changes(changed, |_| true);
-            // Requests may still be under way on it.
-            if !self.requests.all().any(|(_, request)| request.comm == handle) {
+            // Requests may still be under way on it, or a file open that was opened by its ranks.
+            if users == 0 && !self.requests.all().any(|(_, request)| request.comm == handle) {
                 self.forget_comm(handle);
             }
             self.objects.unset_lower(kind, index);

@@ -272,10 +272,13 @@ impl Objects {
         })
     }
 
-    /// The objects of a kind that the program has: their numbers and the library's handles.
+    /// The objects of a kind that the program has: their numbers and the library's handles. They are in the order in which
+    /// they were made, which all ranks have in common that have them in common; numbers are each rank's own.
     pub fn in_use(&self, kind: Kind) -> Vec<(u32, usize)> {
         let list = self.tables[slot(kind)].iter().zip(0u32..);
-        list.filter(|(object, _)| object.references > 0).map(|(object, number)| (number, object.lower)).collect()
+        let mut list: Vec<_> = list.filter(|(object, _)| object.references > 0).collect();
+        list.sort_by_key(|(object, _)| object.record);
+        list.into_iter().map(|(object, number)| (number, object.lower)).collect()
     }
 
     /// The handle that the program gets for an object.

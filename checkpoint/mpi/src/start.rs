@@ -22,8 +22,13 @@ pub unsafe fn start(call: &mut Call) -> usize {
         let (what, comm, counts, args) = (request.what, request.comm, request.counts, request.args);
         let shape = &s.shapes[usize::from(request.index)];
         let dest = shape.procedure.param_index(Kind::Dest).map(|at| args[at] as i32);
-        if what == What::Recv && counts && s.start_from_drained(number) {
-            continue;
+        if what == What::Recv && counts && !s.drained.is_empty() {
+            drop(s);
+            let started = crate::hand_out::start_from_drained(number);
+            s = session();
+            if started {
+                continue;
+            }
         }
         let library = s.library;
         let mut lower = s.objects.get(Kind::Request, number).map_or(0, |object| object.lower);

@@ -20,7 +20,8 @@ struct Lock {
 /// How a window stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Standing {
-    /// The last synchronisation was a fence that has begun an epoch.
+    /// The last fence has begun an epoch. What comes after it does not change that: a fence is made again on all ranks or on
+    /// none, and other synchronisation is each rank's own.
     fenced: bool,
     /// Something was put or got since.
     since_fence: bool,
@@ -64,12 +65,9 @@ impl OneSided {
 }
 
 impl Session {
-    /// The windows that the program has, in the order in which they were made, which is the same on all their ranks: the
-    /// program's handles and the library's.
+    /// The windows that the program has, in the order in which they were made: the program's handles and the library's.
     fn windows(&self) -> Vec<(usize, usize)> {
-        let made = |number| self.objects.get(Kind::Window, number).and_then(|object| object.record);
-        let mut open = self.objects.in_use(Kind::Window);
-        open.sort_by_key(|&(number, _)| made(number));
+        let open = self.objects.in_use(Kind::Window);
         open.into_iter().map(|(number, lower)| (self.objects.encode(Kind::Window, number), lower)).collect()
     }
 
@@ -151,9 +149,6 @@ pub unsafe fn one_sided(call: &mut Call) -> usize {
     let constant = |name| s.values.above(name).unwrap_or(0) as i32;
     let argument = |name| procedure.param_named(name).map(|at| call.arg(at) as i32);
     let standing = s.one_sided.windows.entry(window).or_default();
-    if !matches!(step, RmaStep::Communication | RmaStep::Fence) {
-        standing.fenced = false;
-    }
     let mut events = None;
     match step {
         RmaStep::Communication => {
