@@ -365,8 +365,8 @@ pub(crate) fn reliability(list: &[Sample]) -> f64 {
         aa += (a - ma) * (a - ma);
         bb += (b - mb) * (b - mb);
     }
-    let r = if aa > 0.0 && bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 };
-    (2.0 * r / (1.0 + r)).clamp(0.0, 1.0)
+    let r = if aa > 0.0 && bb > 0.0 { (ab / (aa * bb).sqrt()).clamp(0.0, 1.0) } else { 0.0 };
+    2.0 * r / (1.0 + r)
 }
 
 /// How many occurrences were measured on end, in the mean.

@@ -53,8 +53,10 @@ pub struct Summary {
 /// Makes phases of classes, which are given in the order of their first occurrence.
 pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Sampling) -> Summary {
     let stats: Vec<_> = classes.iter().map(|class| class.stats.unwrap_or_else(|| plan::times(&class.times))).collect();
+    // Where classes come with their statistics, whoever made them has judged; many irrelevant ones may be put together.
+    let heavy = |class: &Class, sum: f64| class.stats.is_none() && sum >= relevance * run_s;
     let relevant: Vec<bool> =
-        classes.iter().zip(&stats).map(|(class, t)| class.relevant || t.sum >= relevance * run_s).collect();
+        classes.iter().zip(&stats).map(|(class, t)| class.relevant || heavy(class, t.sum)).collect();
     let all: f64 =
         stats.iter().zip(&relevant).filter(|(t, r)| **r && t.count >= REPEATS).map(|(t, _)| t.spread()).sum();
     let (mut phases, mut covered, mut estimated, mut planned_s) = (Vec::new(), 0.0, 0.0, 0.0);

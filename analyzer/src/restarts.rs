@@ -164,10 +164,13 @@ fn group(first: usize, length: usize, mut list: Vec<&Restart>) -> Group {
 /// Takes MPI_Init out of the first piece and MPI_Finalize out of the last, and puts the rest of the process's end to a
 /// last piece that was measured up to its last event.
 fn trim(list: &mut [(usize, Sample)], edge: &Edge, pace: f64) {
+    // They are known of the first run; what is left of a piece is taken to be alike in the second.
     let take = |sample: &mut Sample, seconds: f64| {
-        let less = |from: f64| (from - seconds).max(0.0);
         let left = (seconds - sample.base).max(0.0);
-        (sample.base, sample.again) = (less(sample.base), sample.again.map(less));
+        if seconds > 0.0 {
+            sample.base = (sample.base - seconds).max(0.0);
+            sample.again = sample.again.map(|_| sample.base);
+        }
         left
     };
     // Of a rank without an event before the first cut it lies behind that.
@@ -181,7 +184,7 @@ fn trim(list: &mut [(usize, Sample)], edge: &Edge, pace: f64) {
 
 /// The half-width that the machine's scatter gives, in seconds: between repetitions of a stretch, or between stretches
 /// in their ratio to the base, whichever is the larger. Stretches of several lengths may show the same piece (`shown`: how
-/// many): then each speaks for a part of what it stands for.
+/// many): then each speaks for a part of what it stands for, and of those that lie on one another the last for its place.
 fn machine(
     groups: &[Group],
     shown: impl Fn(usize) -> u32,
@@ -200,8 +203,9 @@ fn machine(
     let freedom = PRIOR_WORTH + repetitions;
     let scatter = ((PRIOR_WORTH * FEW * FEW + squares) / freedom).sqrt();
     let (mut variance, mut carried, mut ratios) = (0.0, 0.0, Vec::new());
-    for group in groups {
-        let length = group.times.first().map_or(0, Vec::len);
+    let end = |group: &Group| group.first + group.times.first().map_or(0, Vec::len);
+    for (number, group) in groups.iter().enumerate() {
+        let length = end(group) - group.first;
         let stretch = own.get(group.first..group.first + length).unwrap_or_default();
         // Of its phase, a measured occurrence stands for its share of those that were measured.
         let share = |(at, (phase, sample)): (usize, &(usize, Sample))| {
@@ -213,7 +217,13 @@ fn machine(
         let repeats = |(phase, _): &&(usize, Sample)| phases.get(*phase).is_some_and(|p| p.measured > 1);
         if let Some(ratio) = ratio(stretch.iter().filter(repeats).map(|(_, s)| s)) {
             carried += stands_for;
-            ratios.push(ratio);
+            let on = |other: &Group| {
+                let both = end(group).min(end(other)).saturating_sub(group.first.max(other.first));
+                2 * both > length.min(end(other) - other.first)
+            };
+            if !groups[number + 1..].iter().any(on) {
+                ratios.push(ratio);
+            }
         }
     }
     let count = ratios.len() as f64;

@@ -96,6 +96,32 @@ fn stretches_of_several_lengths_narrow_the_interval_too() {
     assert!(of(&[40, 41, 42, 43]) < 0.6 * of(&[40]), "{} {}", of(&[40, 41, 42, 43]), of(&[40]));
 }
 
+/// The same two places again and again, each time a little longer, are two places.
+#[test]
+fn places_that_are_shown_again_are_not_more_places() {
+    let analysis = iterations(1000);
+    let of = |lengths: [usize; 3]| {
+        let both = |length| [restart(&analysis, 100, length, 1.0), restart(&analysis, 700, length, 1.2)];
+        let restarts: Vec<Restart> = lengths.into_iter().flat_map(both).collect();
+        estimate_restarts(&analysis, &restarts, &[], 0.95).half_width_s
+    };
+    let (same, longer) = (of([40; 3]), of([40, 41, 42]));
+    assert!((longer / same - 1.0).abs() < 0.05, "{longer} instead of {same}");
+}
+
+/// MPI_Init took a second longer in the first base run: what the rank sets up beside it is not taken from the second's.
+#[test]
+fn the_set_up_of_a_rank_is_what_it_was_beside_its_init() {
+    let mut analysis = iterations(100);
+    for pieces in &mut analysis.pieces {
+        (pieces[0].time, pieces[0].again) = (Nanos(3_200_000_000), Some(Nanos(2_200_000_000)));
+    }
+    let second = 1_000_000_000;
+    let edge = Edge { init_base: Nanos(second + second / 5), init_target: Nanos(second), ..Edge::default() };
+    let estimate = estimate_restarts(&analysis, &[restart(&analysis, 10, 5, 1.0)], &[edge; 2], 0.95);
+    assert!((estimate.total_s - (1.0 + 2.0 + 1.0)).abs() < 1e-6, "{}", estimate.total_s);
+}
+
 /// The start of a rank without an event before the first cut, or the second, lies behind those.
 #[test]
 fn a_rank_that_begins_late_has_its_init_taken_out_once() {

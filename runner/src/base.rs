@@ -66,26 +66,29 @@ pub fn run(launcher: &Launcher, folder: &Path, ranks: u32, command: &[String]) -
     Ok(BaseRun { trace, aet_s, startup_s, teardown_s })
 }
 
-/// For each rank, how long MPI_Init and MPI_Finalize took and what came after the last event.
+/// For each rank, how long MPI_Init and MPI_Finalize took and what came after the last event. A program with sessions has
+/// started MPI before its first call that is recorded.
 ///
 /// # Errors
 /// If the trace is damaged.
 pub fn edges(trace: &Trace) -> Result<Vec<EdgeTimes>> {
     let edge = |rank| {
         let (start, end) = trace.span(rank);
-        let (mut init, mut finalize, mut last) = (Nanos(0), Nanos(0), start);
+        let (mut before, mut init, mut finalize, mut last) = (None, None, Nanos(0), start);
         let mut calls = trace.calls(rank);
         while let Some(call) = calls.next_call()? {
             let (name, took) = (trace.procedure(call.call.proc), call.call.exit.since(call.call.enter));
-            if name.starts_with("MPI_Init") && init == Nanos(0) {
-                init = took;
-            } else if name == "MPI_Finalize" {
-                finalize = took;
+            before.get_or_insert(call.call.enter.since(start));
+            match name {
+                "MPI_Init" | "MPI_Init_thread" => drop(init.get_or_insert(took)),
+                "MPI_Finalize" | "MPI_Session_finalize" => finalize = took,
+                _ => {}
             }
             if call.events().next().is_some() {
                 last = last.max(call.call.exit);
             }
         }
+        let init = init.or(before).unwrap_or(Nanos(0));
         Ok(EdgeTimes { init_s: init.seconds(), tail_s: end.since(last).seconds(), finalize_s: finalize.seconds() })
     };
     trace.ranks().map(edge).collect()

@@ -63,6 +63,8 @@ impl Trace {
         names.sort_unstable();
         tails.values_mut().for_each(|threads| threads.sort_unstable());
         let (mut files, mut procs, mut comms) = (Vec::new(), ProcNames::default(), CommNames::default());
+        // A rank that was ended, or found the disk full, before its header was written has left an empty file: none.
+        names.retain(|name| !name.metadata().is_ok_and(|data| data.len() == 0));
         for name in names {
             let mut file = RankFile::open(name)?;
             file.read_tails(tails.get(&file.header.rank).map_or(&[], Vec::as_slice));

@@ -164,6 +164,15 @@ const fn first_output(params: &[Param], kind: Kind) -> usize {
     NONE
 }
 
+/// Where the rank stands that one-sided communication, or its synchronisation, is with.
+const fn target(procedure: &Procedure) -> usize {
+    let kind = match procedure.class {
+        Class::Rma { step: RmaStep::Lock | RmaStep::Unlock | RmaStep::Flush, .. } => Kind::Rank,
+        _ => Kind::TargetRank,
+    };
+    first(procedure.params, kind, 0)
+}
+
 const fn plan(index: usize, next: u16) -> Plan {
     let procedure = &PROCEDURES[index];
     let params = procedure.params;
@@ -180,7 +189,7 @@ const fn plan(index: usize, next: u16) -> Plan {
         object_by_address: object != NONE && !matches!(params[object].passing, Passing::Value),
         dest,
         source,
-        target: first(params, Kind::TargetRank, 0),
+        target: target(procedure),
         group: first(params, Kind::Group, 0),
         send_tag: if dest == NONE { NONE } else { first(params, Kind::Tag, dest) },
         recv_tag: if source == NONE { NONE } else { first(params, Kind::Tag, source) },

@@ -6,7 +6,7 @@ use libc::{EBUSY, c_int};
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 /// Files without a name are saved whole up to this size, in bytes.
 const LARGEST_UNNAMED: u64 = 256 << 20;
+/// What a pipe holds, in bytes.
+const PIPE: usize = 64 << 10;
 
 /// Where the kernel tells a process about itself.
 const SELF: &str = "/proc/self";
@@ -37,7 +39,7 @@ pub enum What {
     },
     /// A directory or a device.
     Special(PathBuf),
-    /// A file whose name was removed, with its content.
+    /// A file whose name was removed, with its content; or what waited in standard input.
     Unnamed(#[serde(with = "serde_bytes")] Vec<u8>),
 }
 
@@ -208,7 +210,13 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         let offset = field("pos:").and_then(|v| v.parse().ok()).unwrap_or(0);
         let flags = field("flags:").and_then(|v| i32::from_str_radix(v, 8).ok()).unwrap_or(0);
         let fd = fd as i32;
-        let what = if let Some(i) = STANDARD.iter().position(|s| same(s.load(Relaxed), fd)) {
+        let standard = STANDARD.iter().position(|s| same(s.load(Relaxed), fd));
+        let input = files.iter().find(|f| standard == Some(0) && matches!(f.what, What::Unnamed(_)) && same(f.fd, fd));
+        let what = if let Some(input) = input {
+            What::Same(input.fd)
+        } else if let Some(waiting) = waiting(fd).filter(|_| standard == Some(0)) {
+            What::Unnamed(waiting)
+        } else if let Some(i) = standard {
             What::Standard(i as i32)
         } else if let Some(other) = files.iter().find(|f| same(f.fd, fd)) {
             What::Same(other.fd)
@@ -228,6 +236,23 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
     };
     let folder = std::env::current_dir().map_err(|cause| Error::Read { path: ".".into(), cause })?;
     Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files, written: written::save(&read) })
+}
+
+/// What a launcher has passed on through a pipe and nobody has read yet; it stays there. None if it is not a pipe, or may be
+/// only the beginning: a pipe is filled again as it is read.
+fn waiting(fd: i32) -> Option<Vec<u8>> {
+    let mut length: c_int = 0;
+    // SAFETY: asks how much there is to be read.
+    let asked = unsafe { libc::ioctl(fd, libc::FIONREAD, &raw mut length) };
+    let is_pipe = fs::metadata(format!("/proc/self/fd/{fd}")).is_ok_and(|data| data.file_type().is_fifo());
+    let length = usize::try_from(length).ok().filter(|&length| asked == 0 && is_pipe && length < PIPE)?;
+    let (mut copy, to) = io::pipe().ok()?;
+    // SAFETY: copies from a pipe to another, and does not wait.
+    let copied = unsafe { libc::tee(fd, to.as_raw_fd(), length, libc::SPLICE_F_NONBLOCK) };
+    drop(to);
+    let mut waiting = Vec::new();
+    copy.read_to_end(&mut waiting).ok()?;
+    (length == 0 || copied == length as isize).then_some(waiting)
 }
 
 fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
@@ -301,10 +326,16 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
     let path = match &file.what {
         What::Standard(i) => {
             let keep = STANDARD.get(*i as usize).map_or(-1, |s| s.load(Relaxed));
-            return place(keep);
+            place(keep)?;
+            if *i == 0 {
+                // SAFETY: moves in what is open; where that cannot be, it has no place.
+                unsafe { libc::lseek(file.fd, file.offset, libc::SEEK_SET) };
+            }
+            return Ok(());
         }
         What::Same(other) => return place(*other),
-        What::Special(path) => path.clone(),
+        // A folder that the run has made is where its copies are.
+        What::Special(path) => apart::find(path),
         What::Named { path, size } if file.flags & libc::O_ACCMODE != libc::O_RDONLY => apart::copy(path, *size, None)?,
         What::Named { path, .. } => apart::find(path),
         What::Unnamed(content) => {
@@ -373,6 +404,21 @@ pub fn clear() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_in_a_pipe_is_seen_and_stays_there() {
+        let (mut from, mut to) = io::pipe().expect("a pipe");
+        assert_eq!(waiting(from.as_raw_fd()), Some(Vec::new()));
+        to.write_all(b"one\ntwo\n").expect("there is room");
+        let mut line = [0; 4];
+        from.read_exact(&mut line).expect("there is a line");
+        assert_eq!((&line, waiting(from.as_raw_fd())), (b"one\n", Some(b"two\n".to_vec())));
+        from.read_exact(&mut line).expect("it is still there");
+        assert_eq!(&line, b"two\n");
+        to.write_all(&[0; PIPE]).expect("there is room");
+        assert_eq!(waiting(from.as_raw_fd()), None);
+        assert_eq!(waiting(File::open("/dev/null").expect("a device").as_raw_fd()), None);
+    }
 
     #[test]
     fn what_is_read_and_not_in_the_image_is_needed() {

@@ -17,7 +17,7 @@ pub(crate) enum Does {
     Change,
     /// Tells about it.
     Tell,
-    /// Sets its mode or times.
+    /// Sets its mode, times, owner or attributes.
     Set,
 }
 use Does::{Change, Set, Tell};
@@ -34,6 +34,10 @@ pub(crate) const CALLS: &[(i64, usize, Does)] = &[
     (libc::SYS_readlink, 0, Tell), (libc::SYS_readlinkat, 1, Tell),
     (libc::SYS_stat, 0, Tell), (libc::SYS_lstat, 0, Tell), (libc::SYS_newfstatat, 1, Tell), (libc::SYS_statx, 1, Tell),
     (libc::SYS_access, 0, Tell), (libc::SYS_faccessat, 1, Tell), (libc::SYS_faccessat2, 1, Tell),
+    (libc::SYS_statfs, 0, Tell), (libc::SYS_getxattr, 0, Tell), (libc::SYS_lgetxattr, 0, Tell),
+    (libc::SYS_listxattr, 0, Tell), (libc::SYS_llistxattr, 0, Tell),
+    (libc::SYS_setxattr, 0, Set), (libc::SYS_lsetxattr, 0, Set), (libc::SYS_removexattr, 0, Set),
+    (libc::SYS_lremovexattr, 0, Set), (libc::SYS_chown, 0, Set), (libc::SYS_lchown, 0, Set), (libc::SYS_fchownat, 1, Set),
     (libc::SYS_chmod, 0, Set), (libc::SYS_fchmodat, 1, Set), (libc::SYS_fchmodat2, 1, Set), (libc::SYS_utime, 0, Set),
     (libc::SYS_utimes, 0, Set), (libc::SYS_futimesat, 1, Set), (libc::SYS_utimensat, 1, Set),
 ];
@@ -176,7 +180,15 @@ unsafe fn open_pipe(call: &mut Call, buffers: Lock<'_, Buffers>, flags: c_int) -
 /// Whether a call is about what a link leads to, and not about the link.
 fn follows(call: &Call) -> bool {
     let flags = match call.number {
-        libc::SYS_lstat | libc::SYS_readlink | libc::SYS_readlinkat => libc::AT_SYMLINK_NOFOLLOW as usize,
+        libc::SYS_lstat
+        | libc::SYS_readlink
+        | libc::SYS_readlinkat
+        | libc::SYS_lchown
+        | libc::SYS_lgetxattr
+        | libc::SYS_llistxattr
+        | libc::SYS_lsetxattr
+        | libc::SYS_lremovexattr => libc::AT_SYMLINK_NOFOLLOW as usize,
+        libc::SYS_fchownat => call.args[4],
         libc::SYS_newfstatat | libc::SYS_faccessat2 | libc::SYS_fchmodat2 | libc::SYS_utimensat => call.args[3],
         libc::SYS_statx => call.args[2],
         _ => 0,

@@ -290,6 +290,9 @@ impl Buffers {
 
     /// Opens what the path leads to; none where the program's own call does.
     pub(crate) unsafe fn open(&mut self, flags: c_int, mode: usize) -> Option<isize> {
+        // The mode of what the program does not make is anything.
+        let made = libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY);
+        let mode = if flags & made == 0 { 0o600 } else { mode };
         let open = |path: &Text, flags: c_int| {
             // SAFETY: a path that ends with a zero byte.
             let result = unsafe { syscall!(libc::SYS_openat, AT_FDCWD, path.address(), flags, mode) };

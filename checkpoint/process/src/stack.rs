@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 
 /// The least size of a stack; a larger limit of the process is followed.
 const LEAST: usize = 64 << 20;
+/// A program may raise its limit when it runs: to so much, if the hard limit lets it.
+const RAISED: u64 = 1 << 30;
 /// What stands for "unlimited".
 const MOST: usize = 16 << 30;
 /// Pages below the stack that catch an overflow.
@@ -33,7 +35,7 @@ pub(crate) fn map(executable: bool) -> Result<(usize, usize), Error> {
     let limit = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit);
-        limit.rlim_cur
+        limit.rlim_cur.max(limit.rlim_max.min(RAISED))
     };
     let wanted = usize::try_from(limit).unwrap_or(MOST).clamp(LEAST, MOST) & !4095;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;

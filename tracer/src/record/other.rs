@@ -106,7 +106,8 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     };
     let mut bytes = 0;
     for side in [&plan.send, &plan.recv] {
-        if bytes == 0 && exists(side) {
+        // What has no datatype only names memory, or ends what has moved it.
+        if bytes == 0 && exists(side) && side.datatype.is_some() {
             // SAFETY: the caller's.
             bytes = unsafe { side_bytes(thread, plan, side, args) };
         }
