@@ -155,3 +155,20 @@ pub fn number(keys: &[u64], minor: impl Fn(u64) -> bool) -> (Vec<u32>, usize, Op
         .collect();
     (numbered, next as usize, various)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks that whoever made the classes has put together, as each is too short to matter, are long together.
+    #[test]
+    fn what_is_put_together_is_not_relevant() {
+        let of = |relevant| {
+            let stats = plan::times(&[1e-3; 1000]);
+            let (structure, hashes) = ("short blocks".into(), vec![0]);
+            Class { times: vec![1e-3], stats: Some(stats), events: 1, structure, hashes, relevant }
+        };
+        let covered = |class| summarise(vec![class], 1.0, 0.01, Sampling::First).coverage;
+        assert!(covered(of(false)) == 0.0 && covered(of(true)) > 0.9);
+    }
+}
