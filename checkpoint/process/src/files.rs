@@ -214,7 +214,7 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         let input = files.iter().find(|f| standard == Some(0) && matches!(f.what, What::Unnamed(_)) && same(f.fd, fd));
         let what = if let Some(input) = input {
             What::Same(input.fd)
-        } else if let Some(waiting) = waiting(fd).filter(|_| standard == Some(0)) {
+        } else if let Some(waiting) = (standard == Some(0)).then(|| waiting(fd)).flatten() {
             What::Unnamed(waiting)
         } else if let Some(i) = standard {
             What::Standard(i as i32)
