@@ -51,6 +51,7 @@ pub use symbol::{SegmentHasher, Symbols};
 
 use counted::Counted;
 use parallel::{Progress, Stage};
+use phasecast_trace::model::file_name;
 use phasecast_trace::{Rank, Trace};
 use segments::Input;
 
@@ -228,10 +229,6 @@ fn alike(first: &Trace, other: &Trace) -> Result<(), AnalyzeError> {
         }
     };
     Err(AnalyzeError::Unlike { path: other.path().to_owned(), what })
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 pub(crate) fn report(

@@ -61,6 +61,16 @@ pub enum MemoryError {
         /// Length in bytes.
         length: u64,
     },
+    /// A mapping reaches beyond what the program has mapped.
+    #[error("the mapping {name} from {start:#x} to {end:#x} reaches beyond what the program has asked for")]
+    Beyond {
+        /// Where it begins.
+        start: u64,
+        /// Where it ends.
+        end: u64,
+        /// A path, a name in brackets or nothing.
+        name: String,
+    },
     /// The image cannot be read or written.
     #[error(transparent)]
     Image(#[from] ImageError),
@@ -90,7 +100,8 @@ impl Mapping {
     /// Whether it shows a file (and not memory alone).
     pub fn is_file(&self) -> bool {
         let memory = ["/dev/zero", "/dev/zero (deleted)", "/anon_hugepage (deleted)"];
-        self.inode != 0 && !memory.contains(&self.name.as_str())
+        // The first segment of System V has the number 0.
+        self.name.starts_with("/SYSV") || self.inode != 0 && !memory.contains(&self.name.as_str())
     }
 
     /// Whether it is memory alone that children share.
@@ -103,8 +114,15 @@ impl Mapping {
 pub(crate) fn mappings(ranges: &[Range<u64>]) -> Result<Vec<Mapping>, MemoryError> {
     let path = "/proc/self/smaps";
     let text = std::fs::read(path).map_err(|source| MemoryError::Proc { path, action: "read", source })?;
+    let mut found = parse(&String::from_utf8_lossy(&text))?;
     let inside = |mapping: &Mapping| ranges.iter().any(|r| r.start <= mapping.start && mapping.end <= r.end);
-    Ok(parse(&String::from_utf8_lossy(&text))?.into_iter().filter(inside).collect())
+    let touches = |mapping: &&Mapping| ranges.iter().any(|r| r.start < mapping.end && mapping.start < r.end);
+    if let Some(beyond) = found.iter().filter(touches).find(|mapping| !inside(mapping)) {
+        let (start, end, name) = (beyond.start, beyond.end, beyond.name.clone());
+        return Err(MemoryError::Beyond { start, end, name });
+    }
+    found.retain(inside);
+    Ok(found)
 }
 
 fn parse(text: &str) -> Result<Vec<Mapping>, MemoryError> {

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use phasecast_image::{State, Store};
 use phasecast_mpi::{Hooks, Library, Taken, session};
 use phasecast_process::gate::{self, Frame};
-use phasecast_process::{Cpu, Start, fence, files, signals, space, threads};
+use phasecast_process::{Cpu, Start, children, fence, files, signals, space, threads};
 use phasecast_trace::codec;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -179,6 +179,7 @@ impl Checkpoint {
         state.brk = (space.brk_start as u64, space.brk as u64);
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
         put("mpi", codec::to_bytes(&phasecast_mpi::State::save()));
+        children::none_runs()?;
         let (held, timers) = signals::quiet()?;
         put("signals", codec::to_bytes(&signals::save(&held, timers)?));
         let files = files::save(session().files_read())?;

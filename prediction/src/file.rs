@@ -2,6 +2,7 @@
 //! checked, as a file may come from anywhere.
 use crate::model::{Prediction, VERSION};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The longest file that is read as a prediction.
@@ -52,7 +53,9 @@ impl PredictionError {
     /// Whether the input is to blame (exit code 3) rather than the work (exit code 1).
     pub fn is_input(&self) -> bool {
         match self {
-            PredictionError::Io { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+            PredictionError::Io { source, .. } => {
+                matches!(source.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory)
+            }
             _ => true,
         }
     }
@@ -124,14 +127,27 @@ impl Prediction {
             ("run_interval_s[1]", self.run_interval_s[1]),
             ("set_s", self.set_s),
             ("startup_s", self.startup_s),
+            ("residual_s", self.residual_s),
             ("restart_s", self.restart_s),
             ("warmup_s", self.warmup_s),
             ("measured_s", self.measured_s),
+            ("uncertainty.sampling_s", self.uncertainty.sampling_s),
+            ("uncertainty.unmeasured_s", self.uncertainty.unmeasured_s),
+            ("uncertainty.machine_s", self.uncertainty.machine_s),
             ("base_run_s", self.base_run_s),
+            ("naive_s", self.naive_s.unwrap_or(0.0)),
             ("aet_s", self.aet_s.unwrap_or(0.0)),
         ];
         for (name, seconds) in times {
             time(name, seconds)?;
+        }
+        let [low, high] = self.interval_s;
+        if !(low..=high).contains(&self.pet_s) {
+            return Err(format!("`pet_s` is {}, not within `interval_s`, {low} to {high}", self.pet_s));
+        }
+        let errors = self.phases.iter().filter_map(|phase| phase.pete).chain(self.pete);
+        if let Some(pete) = errors.into_iter().find(|pete| !(*pete >= 0.0 && pete.is_finite())) {
+            return Err(format!("`pete` is {pete}, which is no error"));
         }
         for (name, share) in [("confidence", self.confidence), ("coverage", self.coverage)] {
             if !(0.0..=1.000_001).contains(&share) {
@@ -165,4 +181,43 @@ const MAX_SECONDS: f64 = 1e12;
 
 fn time(name: &str, seconds: f64) -> Result<(), String> {
     if (0.0..=MAX_SECONDS).contains(&seconds) { Ok(()) } else { Err(format!("`{name}` is {seconds} seconds")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Prediction {
+        Prediction { ranks: 2, pet_s: 2.0, interval_s: [1.0, 3.0], ..Prediction::blank("live") }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let read = Prediction::parse(Path::new("p.json"), good().to_json().as_bytes()).expect("a prediction");
+        assert_eq!(read, good());
+    }
+
+    #[test]
+    fn impossible_numbers_are_named() {
+        type Change = fn(&mut Prediction);
+        let changes: [(Change, &str); 5] = [
+            (|p| p.pet_s = 4.0, "`pet_s` is 4, not within"),
+            (|p| p.residual_s = -1.0, "`residual_s`"),
+            (|p| p.uncertainty.machine_s = 1e300, "`uncertainty.machine_s`"),
+            (|p| p.naive_s = Some(-1.0), "`naive_s`"),
+            (|p| p.pete = Some(-0.5), "`pete`"),
+        ];
+        for (change, told) in changes {
+            let mut changed = good();
+            change(&mut changed);
+            let error = Prediction::parse(Path::new("p.json"), changed.to_json().as_bytes()).expect_err(told);
+            assert!(matches!(&error, PredictionError::Damaged { what, .. } if what.contains(told)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_path_through_a_file_is_a_missing_input() {
+        let error = Prediction::read(Path::new("/proc/version/p.json")).expect_err("it is no folder");
+        assert!(matches!(error, PredictionError::Io { .. }) && error.is_input(), "{error}");
+    }
 }

@@ -10,4 +10,4 @@ pub mod model;
 pub mod report;
 
 pub use file::PredictionError;
-pub use model::{Machine, PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION};
+pub use model::{Machine, PhasePrediction, Prediction, TimelinePiece, Uncertainty, VERSION, name_of};

@@ -68,8 +68,23 @@ pub struct Prediction {
 impl Prediction {
     /// The program's name, without folders and arguments.
     pub fn name(&self) -> &str {
-        let path = self.program.split_whitespace().next().unwrap_or_default();
-        path.rsplit('/').next().unwrap_or(path)
+        name_of(self.program.split_whitespace())
+    }
+}
+
+/// Programs whose first argument that is no option is the program; so are all whose name begins with `python`.
+const INTERPRETERS: [&str; 6] = ["perl", "ruby", "julia", "bash", "sh", "Rscript"];
+
+/// The name of a program by its words, that of a script where they are an interpreter's; without folders.
+pub fn name_of<'a>(words: impl IntoIterator<Item = &'a str>) -> &'a str {
+    let last = |path: &'a str| path.rsplit('/').next().unwrap_or(path);
+    let mut words = words.into_iter();
+    match last(words.next().unwrap_or_default()) {
+        "" => "a program without a name",
+        name if name.starts_with("python") || INTERPRETERS.contains(&name) => {
+            words.find(|word| !word.starts_with('-')).map_or(name, last)
+        }
+        name => name,
     }
 }
 
@@ -142,5 +157,24 @@ impl Prediction {
     pub fn with_true_time(&mut self, aet_s: f64) {
         self.aet_s = Some(aet_s);
         self.pete = (aet_s > 0.0).then(|| (self.pet_s - aet_s).abs() / aet_s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_has_its_own_name() {
+        let name =
+            |program: &str| Prediction { program: program.into(), ..Prediction::blank("live") }.name().to_owned();
+        assert_eq!((name("/opt/bin/cg 1000"), name("cg")), ("cg".into(), "cg".into()));
+        assert_eq!(name("/usr/bin/python3.11 -u ./solvers/heat.py 64"), "heat.py");
+        assert_eq!(
+            (name("bash -e run.sh"), name("python3"), name("shallow x")),
+            ("run.sh".into(), "python3".into(), "shallow".into())
+        );
+        assert_eq!(name(""), "a program without a name");
+        assert_eq!(name_of(["/opt/my solver", "64"]), "my solver");
     }
 }

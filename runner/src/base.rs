@@ -3,8 +3,9 @@ use crate::launch::Launcher;
 use crate::restart::manifest::EdgeTimes;
 use crate::trace_launch::traced_command;
 use anyhow::{Context, Result, anyhow, bail};
+use phasecast_abi::{Class as Mpi, ProcId, by_name};
 use phasecast_trace::model::boot_id;
-use phasecast_trace::{Nanos, Trace};
+use phasecast_trace::{Class, Nanos, Trace};
 use std::path::Path;
 
 /// One base run: its trace, and wall times in seconds.
@@ -77,12 +78,14 @@ pub fn edges(trace: &Trace) -> Result<Vec<EdgeTimes>> {
         let (mut before, mut init, mut finalize, mut last) = (None, None, Nanos(0), start);
         let mut calls = trace.calls(rank);
         while let Some(call) = calls.next_call()? {
-            let (name, took) = (trace.procedure(call.call.proc), call.call.exit.since(call.call.enter));
+            let took = call.call.exit.since(call.call.enter);
             before.get_or_insert(call.call.enter.since(start));
-            match name {
-                "MPI_Init" | "MPI_Init_thread" => drop(init.get_or_insert(took)),
-                "MPI_Finalize" | "MPI_Session_finalize" => finalize = took,
-                _ => {}
+            if call.call.class == Class::Setup {
+                match by_name(trace.procedure(call.call.proc)).and_then(ProcId::get).map(|procedure| procedure.class) {
+                    Some(Mpi::Init) => drop(init.get_or_insert(took)),
+                    Some(Mpi::Finalize | Mpi::SessionFinalize) => finalize = took,
+                    _ => {}
+                }
             }
             if call.events().next().is_some() {
                 last = last.max(call.call.exit);

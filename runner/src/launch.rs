@@ -270,16 +270,21 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP set a flag, so that the program is ended before we are; SIGHUP not where it is
-/// ignored, as `nohup` has it.
+/// From now on SIGINT, SIGTERM and SIGHUP set a flag, so that the program is ended before we are.
 pub fn catch_interrupts() {
-    use nix::sys::signal::{SigHandler, signal};
     extern "C" fn note(_: i32) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
+    on_interrupts(note);
+}
+
+/// From now on `handler`, which makes nothing but system calls and reads and writes of atomics, is called on SIGINT, SIGTERM
+/// and SIGHUP; on SIGHUP not where it is ignored, as `nohup` has it.
+pub fn on_interrupts(handler: extern "C" fn(i32)) {
+    use nix::sys::signal::{SigHandler, signal};
     for number in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        // SAFETY: the handler only stores to an atomic, which is safe in a signal handler.
-        let before = unsafe { signal(number, SigHandler::Handler(note)) };
+        // SAFETY: such a handler is safe wherever a signal comes.
+        let before = unsafe { signal(number, SigHandler::Handler(handler)) };
         if number == Signal::SIGHUP && before == Ok(SigHandler::SigIgn) {
             // SAFETY: no handler.
             let _ = unsafe { signal(number, SigHandler::SigIgn) };

@@ -14,6 +14,7 @@ mod restart;
 mod signature;
 mod skeleton;
 mod trace_launch;
+mod unfinished;
 
 use clap::FromArgMatches;
 use std::process::ExitCode;

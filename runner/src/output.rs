@@ -1,5 +1,6 @@
 //! What subcommands print: tables and words or one JSON object on standard output, and files that are whole or absent.
 use crate::exit::Refusal;
+use crate::unfinished;
 use anyhow::Result;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use phasecast_trace::{TraceError, atomic};
@@ -44,7 +45,14 @@ pub fn table(headers: &[&str], right: &[usize]) -> Table {
 }
 
 /// Refuses an output that exists already, and one whose folder does not or cannot be written, before any work is done for it.
+/// What there is of one that is not refused goes if the user interrupts.
 pub fn refuse_existing(path: &Path) -> Result<()> {
+    refuse(path)?;
+    unfinished::expect(path);
+    Ok(())
+}
+
+fn refuse(path: &Path) -> Result<()> {
     if path.symlink_metadata().is_ok() {
         return Err(TraceError::Exists { path: path.to_owned() }.into());
     }
@@ -66,7 +74,7 @@ pub fn refuse_existing(path: &Path) -> Result<()> {
 
 /// Writes a new file, whole or not at all.
 pub fn save(path: &Path, bytes: &[u8]) -> Result<()> {
-    refuse_existing(path)?;
+    refuse(path)?;
     Ok(atomic::write(path, bytes)?)
 }
 

@@ -85,6 +85,8 @@ fn files_are_refused_with_the_key() {
         assert!(error.starts_with("a.toml") && error.contains(told), "{to}: {error}");
     }
     for (from, to, told) in [
+        ("format = 1", "format = 2", "format 2"),
+        ("per_byte = 1e-9", "per_byte = 1e-9, per_bite = 1.0", "(line 9): it is neither seconds, nor"),
         ("at_once = 1", "at_once = 0", "at_once is 0"),
         (
             "seconds = 2e-5",

@@ -118,6 +118,20 @@ fn what_cannot_be_is_refused_with_a_reason() {
 }
 
 #[test]
+fn no_phase_takes_less_than_no_time() {
+    let settings = Settings { seed_forms: true, ..to(&[16, 64]) };
+    let falling = runs(&[2, 4, 8], &[10.0, 4.0, 1.0]).checked().expect("runs");
+    let scaled = scale(falling, &settings, &|_, _| None).expect("a fit");
+    assert!(scaled.forecasts.iter().all(|forecast| forecast.time > 0.0), "{:?}", scaled.forecasts);
+    assert!(scaled.phases[0].parameters.iter().all(|k| *k >= 0.0), "{:?}", scaled.phases[0]);
+    assert!(
+        scaled.runs.notes.iter().any(|note| note.contains("P1 gave no time above 0 at 16")),
+        "{:?}",
+        scaled.runs.notes
+    );
+}
+
+#[test]
 fn the_same_seed_draws_the_same_interval() {
     let again = || {
         let made = runs(&[2, 4, 8], &[10.0, 6.1, 3.9]).checked().expect("runs");

@@ -5,7 +5,7 @@ static char trail[8];
 
 static void first(void) {
     strcat(trail, "1");
-    if (rank == 0) printf("[0] end %s\n", trail);
+    printf("[%d] end %s\n", rank, trail);
 }
 static void second(void) { strcat(trail, "2"); }
 

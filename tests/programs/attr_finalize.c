@@ -7,7 +7,7 @@ static int drop(MPI_Comm comm, int key, void *value, void *extra) {
     MPI_Comm_size(comm, &n);
     MPI_Finalized(&flag);
     CHECK(n == 1 && !flag);
-    if (rank == 0) printf("[0] at the end %s\n", (char *)value), fflush(stdout);
+    printf("[%d] at the end %s\n", rank, (char *)value), fflush(stdout);
     return MPI_SUCCESS;
 }
 

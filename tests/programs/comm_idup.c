@@ -1,5 +1,4 @@
 // A communicator in the making: Idup started, others communicate, Idup complete.
-// refuses: nonblocking, collective, idup
 #include "state.h"
 
 int main(void) {

@@ -32,6 +32,19 @@ int main(void) {
     beat();
     MPI_Dist_graph_neighbors(others, 2, in_from, MPI_UNWEIGHTED, 2, out_to, MPI_UNWEIGHTED);
     CHECK(in_from[0] + in_from[1] == before + after && out_to[0] + out_to[1] == before + after);
+    // Their order stays as it is, and is that of the blocks, which have lengths of their own.
+    for (int i = 0; i < 3; i++) {
+        int sent[8], got[8], out_n[2], in_n[2], out_at[2] = {0, 4}, in_at[2] = {0, 4}, from_now[2], to_now[2];
+        for (int k = 0; k < 2; k++) {
+            out_n[k] = 1 + (rank + 2 * out_to[k]) % 3, in_n[k] = 1 + (in_from[k] + 2 * rank) % 3;
+            fill(sent + 4 * k, out_n[k], 10 * rank + out_to[k]);
+        }
+        MPI_Neighbor_alltoallv(sent, out_n, out_at, MPI_INT, got, in_n, in_at, MPI_INT, others);
+        for (int k = 0; k < 2; k++) CHECK(filled(got + 4 * k, in_n[k], 10 * in_from[k] + rank));
+        beat();
+        MPI_Dist_graph_neighbors(others, 2, from_now, MPI_UNWEIGHTED, 2, to_now, MPI_UNWEIGHTED);
+        CHECK(!memcmp(from_now, in_from, sizeof from_now) && !memcmp(to_now, out_to, sizeof to_now));
+    }
     MPI_Comm_free(&others);
     // Ranks that may be ordered anew stay where they are, as the images do.
     int heavy = (rank + size / 2) % size, weights = 100, place = -1;

@@ -1,5 +1,5 @@
 // Collective writes and reads, split in two with others communicating between, and nonblocking ones.
-// refuses: file, split, nonblocking
+// refuses: a split collective of a file is not ended
 #include "state.h"
 
 int main(void) {

@@ -1,5 +1,6 @@
 // Generalized requests, pending: their callbacks and their state are the program's.
-// refuses: generalized, nonblocking
+// cut: middle
+// refuses: nonblocking input, output or one-sided communication is under way
 #include "state.h"
 
 typedef struct {

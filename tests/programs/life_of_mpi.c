@@ -1,12 +1,14 @@
-// What MPI says of itself: initialised, not finalised, its version, its thread level, its processor.
+// What MPI says of itself: initialised, not finalised, its version, the thread level that it gave, its processor; and that it
+// is finalised, at its end.
 #include "state.h"
 
 int main(void) {
-    int flag, n, version, minor, level;
+    int flag, n, version, minor, given, level;
     char name[MPI_MAX_PROCESSOR_NAME];
     MPI_Initialized(&flag);
     CHECK(!flag);
-    start();
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given);
+    started();
     for (int i = 0; i < 6; i++) {
         beat();
         MPI_Initialized(&flag);
@@ -16,10 +18,16 @@ int main(void) {
         MPI_Get_version(&version, &minor);
         CHECK(version >= 3);
         MPI_Query_thread(&level);
-        CHECK(level >= MPI_THREAD_SINGLE);
+        CHECK(level == given);
+        MPI_Is_thread_main(&flag);
+        CHECK(flag);
         MPI_Get_processor_name(name, &n);
         CHECK(n > 0 && (int)strlen(name) == n);
     }
     say("alive");
-    return done("life_of_mpi");
+    int code = done("life_of_mpi");
+    MPI_Initialized(&flag);
+    if (!flag) code = 1;
+    MPI_Finalized(&flag);
+    return flag ? code : 1;
 }

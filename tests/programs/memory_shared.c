@@ -1,5 +1,4 @@
-// Memory mapped as shared, of no file: refused, or kept.
-// refuses: shared
+// Memory mapped as shared, of no file.
 #include "state.h"
 #include <sys/mman.h>
 

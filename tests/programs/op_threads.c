@@ -1,5 +1,5 @@
 // A nonblocking reduction with an operation of the program's, pending at a cut of a program whose threads may all call MPI.
-// refuses: nonblocking, collective
+// cut: middle
 #include "state.h"
 
 static void sum(void *in, void *io, int *n, MPI_Datatype *type) {

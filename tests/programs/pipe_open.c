@@ -1,5 +1,6 @@
 // A pipe that is open for a while: no cut can lie within that time.
-// refuses: pipe
+// cut: middle
+// refuses: is pipe:
 #include "state.h"
 #include <unistd.h>
 

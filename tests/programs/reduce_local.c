@@ -1,4 +1,4 @@
-// Every named operation, by Reduce_local and by reductions between beats.
+// Every named operation for reductions, by Reduce_local and by reductions between beats.
 #include "state.h"
 
 int main(void) {
@@ -19,6 +19,15 @@ int main(void) {
         CHECK(all == check);
         if (i % 3 == 0) beat();
     }
-    say("ten");
+    for (int i = 0; i < 2; i++) {
+        MPI_Op op = i ? MPI_MAXLOC : MPI_MINLOC;
+        int in[2] = {12, 7}, io[2] = {10, 8}, own[2] = {rank ? 3 : 5, rank}, all[2];
+        MPI_Reduce_local(in, io, 1, MPI_2INT, op);
+        CHECK(io[0] == (i ? 12 : 10) && io[1] == (i ? 7 : 8));
+        beat();
+        MPI_Allreduce(own, all, 1, MPI_2INT, op, MPI_COMM_WORLD);
+        CHECK(all[0] == (i ? 5 : 3) && all[1] == (i ? 0 : 1));
+    }
+    say("twelve");
     return done("reduce_local");
 }

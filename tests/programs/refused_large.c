@@ -1,6 +1,6 @@
 // A large message that is under way where a cut is refused: its sender waits for the receiver.
 // ranks: 2
-// refuses: within a call
+// refuses: it lies within a call
 #include "state.h"
 
 enum { N = 200000 };

@@ -1,5 +1,5 @@
 // Signals that are blocked, and one that waits behind the mask.
-// refuses: signal
+// refuses: a signal waits that the program has blocked
 #include "state.h"
 #include <signal.h>
 

@@ -1,5 +1,6 @@
 // A pair of sockets that is open for a while: no cut can lie within that time.
-// refuses: socket
+// cut: middle
+// refuses: is socket:
 #include "state.h"
 #include <sys/socket.h>
 #include <unistd.h>

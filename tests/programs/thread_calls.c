@@ -1,5 +1,5 @@
 // A second thread makes the MPI calls while the first waits for it.
-// refuses: thread
+// refuses: a thread that is not the main one has reached it
 #include "state.h"
 #include <pthread.h>
 

@@ -1,5 +1,4 @@
 // A window between fences: what was put and accumulated, and what the program wrote itself.
-// refuses: epoch, window
 #include "state.h"
 
 int main(void) {

@@ -73,7 +73,14 @@ fn one(program: &Program, base: Mpi, targets: &[Mpi], plans: Plans, choice: Choi
     let cut = || {
         let plans = plans?;
         let expected = native(program, base)?;
-        plans.into_iter().map(|cuts| Base::cut(program, base, cuts, &expected)).collect()
+        let mut bases: Vec<Base<'_>> = Vec::new();
+        for cuts in plans {
+            let refused = |of: &Base<'_>| of.saved.is_empty() && of.failures.is_empty();
+            if choice == Choice::Every || bases.iter().all(refused) {
+                bases.push(Base::cut(program, base, cuts, &expected)?);
+            }
+        }
+        Ok(bases)
     };
     let cut: Result<Vec<Base<'_>>, String> = cut();
     let bases = match cut {
@@ -86,8 +93,8 @@ fn one(program: &Program, base: Mpi, targets: &[Mpi], plans: Plans, choice: Choi
         base.failures.iter().for_each(|wrong| table.fail(&mut begun, wrong));
         begun.refused += base.refused.len();
     }
-    if choice == Choice::Every && bases.iter().all(|base| base.saved.is_empty()) {
-        table.fail(&mut begun, "every cut is refused");
+    if bases.iter().all(|base| base.saved.is_empty()) {
+        table.fail(&mut begun, "no cut is saved");
     }
     for &target in targets {
         let mut row = Row { target, ..begun.clone() };
@@ -111,11 +118,15 @@ fn one(program: &Program, base: Mpi, targets: &[Mpi], plans: Plans, choice: Choi
 type Plans = Result<Vec<Vec<Cut>>, String>;
 
 /// The cuts to take, for one run after the other: those of every rank's positions if every cut is wanted, else those of
-/// one rank. No cut is taken twice.
+/// one rank that are chosen, and then each of its others, to be taken while all are refused. No cut is taken twice.
 fn plans(program: &Program, base: Mpi, choice: Choice) -> Plans {
     if choice != Choice::Every {
         let pilot = hash(&program.name) as u32 % program.ranks;
-        return Ok(vec![chosen(cuts(program, base, pilot)?, choice, &program.name)]);
+        let all = cuts(program, base, pilot)?;
+        let first = chosen(all.clone(), choice, program);
+        let (before, after): (Vec<Cut>, _) = all.into_iter().partition(|cut| cut.id < first[0].id);
+        let others = after.into_iter().chain(before).filter(|cut| !first.contains(cut)).map(|cut| vec![cut]);
+        return Ok(std::iter::once(first.clone()).chain(others).collect());
     }
     let mut seen = HashSet::new();
     let mut plans = Vec::new();

@@ -28,6 +28,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// A temporary folder.
 pub struct Place {
     folder: tempfile::TempDir,
+    /// For the memory that Open MPI's ranks share, which those that are killed leave behind.
+    shared: tempfile::TempDir,
     _alone: Option<MutexGuard<'static, ()>>,
 }
 
@@ -35,7 +37,8 @@ impl Place {
     /// A new folder.
     #[expect(clippy::new_without_default, reason = "it makes a folder")]
     pub fn new() -> Place {
-        Place { folder: tempfile::tempdir().expect("a temporary folder"), _alone: None }
+        let shared = tempfile::tempdir_in("/dev/shm").expect("a temporary folder in memory");
+        Place { folder: tempfile::tempdir().expect("a temporary folder"), shared, _alone: None }
     }
 
     /// A new folder, for one test of a file at a time: tests that measure time, or have as many ranks as there may be
@@ -65,6 +68,7 @@ impl Place {
         command.args(words).current_dir(self.path());
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
+        command.env("OMPI_MCA_btl_vader_backing_directory", self.shared.path());
         command
     }
 
@@ -179,22 +183,16 @@ pub fn json(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}\n{outcome:?}"))
 }
 
-/// Sends a signal to a process that is there.
-///
-/// # Panics
-/// If it is not.
-pub fn send(pid: i32, signal: Signal) {
-    kill(Pid::from_raw(pid), signal).unwrap_or_else(|error| panic!("process {pid} cannot be sent {signal}: {error}"));
+/// Sends a signal to a process; false if it is gone.
+#[must_use]
+pub fn send(pid: i32, signal: Signal) -> bool {
+    kill(Pid::from_raw(pid), signal).is_ok()
 }
 
-/// The parent of a process.
-///
-/// # Panics
-/// If there is no such process.
-pub fn parent(pid: i32) -> i32 {
+/// The parent of a process, if there is such a process.
+pub fn parent(pid: i32) -> Option<i32> {
     let status = String::from_utf8_lossy(&file_of(pid, "status")).into_owned();
-    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok());
-    parent.unwrap_or_else(|| panic!("process {pid} is gone"))
+    status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
 }
 
 fn words(pid: i32) -> String {

@@ -34,7 +34,8 @@ impl Outcome {
     }
 }
 
-/// A command under way. Its outputs go to files, so that no child of it can hold up the test by a pipe.
+/// A command under way, which ends with this value. Its outputs go to files, so that no child of it can hold up the test by a
+/// pipe.
 pub struct Running {
     child: Child,
     stdout: File,
@@ -149,6 +150,14 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end();
+        }
+    }
+}
+
 fn scratch() -> File {
     tempfile::tempfile().expect("the folder for temporary files can be written to")
 }
@@ -159,4 +168,18 @@ fn text(file: &File) -> String {
     let mut bytes = vec![0; usize::try_from(length).expect("an output fits in memory")];
     file.read_exact_at(&mut bytes, 0).expect("a file can be read");
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_does_not_outlive_its_test() {
+        let mut command = Command::new("sleep");
+        let running = start(command.arg("1000"));
+        let process = Pid::from_raw(running.id().cast_signed());
+        drop(running);
+        assert!(nix::sys::signal::kill(process, None).is_err(), "{process} is there");
+    }
 }

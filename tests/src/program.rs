@@ -2,8 +2,9 @@
 //!
 //! A head is the lines that begin with `// ` at the top: first what the program is about, then `ranks:` (3 if not given),
 //! `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
-//! every so many cuts is taken), `setting:` (of the environment, `NAME=value`) and `refuses:`, words of the reasons for which
-//! a cut may be refused.
+//! every so many cuts is taken), `cut: middle` (where one cut is taken it is the middle one: what the program is about is
+//! not there all the time), `setting:` (of the environment, `NAME=value`) and `refuses:`, a part of the reason for which a
+//! cut may be refused, once for each reason.
 
 use crate::example::newer;
 use crate::mpi::{Language, Mpi};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+/// What a line of a head may tell.
+const KEYS: [&str; 8] = ["ranks", "flags", "arguments", "module", "stride", "cut", "setting", "refuses"];
+
 /// A program of `tests/programs`.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -21,10 +25,12 @@ pub struct Program {
     pub name: String,
     /// Ranks to run it on.
     pub ranks: u32,
-    /// Words of which one is in the reason where a cut is refused; none may be refused if there is none.
+    /// Of these one is in the reason where a cut is refused; none may be refused if there is none.
     pub refuses: Vec<String>,
     /// Only every so many cuts is taken.
     pub stride: usize,
+    /// The first cut to take is the middle one.
+    pub middle: bool,
     source: PathBuf,
     flags: Vec<String>,
     arguments: Vec<String>,
@@ -57,26 +63,28 @@ impl Program {
     fn read(source: PathBuf) -> Program {
         let text = fs::read_to_string(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
         let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("// ")).collect();
-        let told = |key: &str| head.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        let pairs = head.iter().skip(1).filter_map(|line| line.split_once(':')).filter(|(key, _)| !key.contains(' '));
+        let pairs: Vec<(&str, &str)> = pairs.collect();
+        for (key, _) in &pairs {
+            assert!(KEYS.contains(key), "{}: '{key}' is none of {KEYS:?}", source.display());
+        }
+        let all = |key: &'static str| pairs.iter().filter(move |(of, _)| *of == key).map(|(_, value)| value.trim());
+        let told = |key| all(key).next();
         let number = |key| told(key).map(|n| n.parse().unwrap_or_else(|_| panic!("{}: {key}: {n}", source.display())));
         let words = |key| told(key).map(words).unwrap_or_default();
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Program {
             name: source.file_stem().and_then(|name| name.to_str()).expect("a program has a name").to_owned(),
             ranks: number("ranks").unwrap_or(3),
-            refuses: told("refuses").into_iter().flat_map(|list| list.split(", ")).map(str::to_owned).collect(),
+            refuses: all("refuses").map(str::to_owned).collect(),
             stride: number("stride").unwrap_or(1) as usize,
+            middle: told("cut").is_some_and(|place| place == "middle" || panic!("{}: cut: {place}", source.display())),
             flags: words("flags"),
             arguments: words("arguments"),
             settings: told("setting").and_then(|of| of.split_once('=')).map(owned).into_iter().collect(),
             module: told("module").is_some(),
             source,
         }
-    }
-
-    /// Whether it is written in a compiled language for which every MPI of the set-up has a compiler.
-    pub fn is_c(&self) -> bool {
-        extension(&self.source) == "c"
     }
 
     /// The program built for an MPI and its arguments; whatever is not up to date is compiled.
@@ -107,7 +115,7 @@ impl Program {
         let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = target().join("programs").join(mpi.builder().name());
         let program = folder.join(&self.name);
-        if newer(&program, [&self.source, &root().join("tests/programs/state.h")].into_iter()) {
+        if newer(&program, with_included(&self.source).iter()) {
             return program;
         }
         fs::create_dir_all(&folder).expect("the target folder can be written to");
@@ -143,6 +151,14 @@ impl Program {
     }
 }
 
+/// A source and those that it includes.
+fn with_included(source: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+    let names = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
+    let included = names.flat_map(|name| with_included(&source.with_file_name(name)));
+    std::iter::once(source.to_owned()).chain(included).collect()
+}
+
 /// The words of a line, of which some are in quotation marks.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -154,4 +170,25 @@ fn words(line: &str) -> Vec<String> {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "'refuse' is none of")]
+    fn a_key_that_is_none_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("a.c");
+        fs::write(&source, "// A program: it does nothing.\n// refuse: all\nint main(void) {}\n").expect("a file");
+        Program::read(source);
+    }
+
+    #[test]
+    fn what_is_included_is_a_source() {
+        let folder = root().join("tests/programs");
+        let names = ["win_allocate_apart.c", "win_allocate.c", "state.h"].map(|name| folder.join(name));
+        assert_eq!(with_included(&names[0]), names);
+    }
 }

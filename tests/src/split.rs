@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub enum Choice {
     /// All.
     Every,
-    /// So many, spread over the run, at places that depend on the program's name.
+    /// So many, spread over the run, at places that the program names or that depend on its name.
     Some(usize),
     /// The one at this place in the list of all.
     One(usize),
@@ -132,10 +132,11 @@ pub fn cuts(program: &Program, mpi: Mpi, pilot: u32) -> Result<Vec<Cut>, String>
 }
 
 /// The cuts of `all` that were chosen.
-pub fn chosen(all: Vec<Cut>, choice: Choice, name: &str) -> Vec<Cut> {
+pub fn chosen(all: Vec<Cut>, choice: Choice, program: &Program) -> Vec<Cut> {
     let n = all.len();
+    let first = if program.middle { n / 2 } else { hash(&program.name) };
     let places: Vec<usize> = match choice {
-        Choice::Some(some) if some < n => (0..some).map(|i| (hash(name) + i * n / some) % n).collect(),
+        Choice::Some(some) if some < n => (0..some).map(|i| (first + i * n / some) % n).collect(),
         Choice::One(place) => vec![place],
         _ => (0..n).collect(),
     };
@@ -186,7 +187,7 @@ impl<'a> Base<'a> {
         }
         let reasons: Vec<&str> = on_ranks.iter().filter_map(|of| of.reason.as_deref()).collect();
         let reason = reasons.join("; ");
-        if self.program.refuses.iter().any(|word| reason.to_lowercase().contains(word.as_str())) {
+        if self.program.refuses.iter().any(|known| reason.contains(known)) {
             self.refused.push((cut, reason));
         } else if reason.is_empty() {
             self.failures.push(format!("cut {cut:?}: neither saved nor refused with a reason"));
@@ -252,15 +253,22 @@ impl<'a> Base<'a> {
     }
 }
 
-/// What is in a folder: files with what is in them, links with where they lead.
+/// What is in a folder and those within it: files with what is in them, links with where they lead.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(folder).expect("the folder is there").flatten();
-    let content = |path: &Path| match fs::read_link(path) {
-        Ok(target) => target.into_os_string().into_vec(),
-        Err(_) if path.is_file() => fs::read(path).unwrap_or_default(),
-        Err(_) => Vec::new(),
-    };
-    entries.map(|entry| entry.path()).map(|path| (path.clone(), content(&path))).collect()
+    let mut found = BTreeMap::new();
+    for path in fs::read_dir(folder).expect("the folder is there").flatten().map(|entry| entry.path()) {
+        let content = match fs::read_link(&path) {
+            Ok(target) => target.into_os_string().into_vec(),
+            Err(_) if path.is_file() => fs::read(&path).unwrap_or_default(),
+            Err(_) if path.is_dir() => {
+                found.extend(files(&path));
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        };
+        found.insert(path, content);
+    }
+    found
 }
 
 /// The names of files that differ, come or go.

@@ -173,9 +173,19 @@ struct Use {
     flags: Vec<String>,
 }
 
+/// A command without what may stand before it: words of the shell, and variables that are set for it.
+fn without_prefixes(command: &[String]) -> &[String] {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_prefix = |word: &String| {
+        ["do", "then", "time"].contains(&word.as_str()) || word.split_once('=').is_some_and(|(name, _)| is_name(name))
+    };
+    &command[command.iter().take_while(|word| is_prefix(word)).count()..]
+}
+
 fn uses(line: &str) -> Vec<Use> {
     let mut found = Vec::new();
     for command in words(line).split(|word| matches!(word.as_str(), "|" | "&" | ";" | "(" | ")" | ">" | "<")) {
+        let command = without_prefixes(command);
         let Some(at) = command.iter().position(|w| Path::new(w).file_name().is_some_and(|n| n == "phasecast")) else {
             continue;
         };
@@ -301,6 +311,7 @@ fn commands_are_found_in_shell_lines() {
     assert_eq!(uses("mpirun -n 4 phasecast trace -o a -- ./a --deep 3"), [of("trace", &["-o"])]);
     assert_eq!(uses("phasecast stat a --json | jq .events  # phasecast x"), [of("stat", &["--json"])]);
     assert_eq!(uses("phasecast sign --launcher='srun -n {n} --x' -- ./a"), [of("sign", &["--launcher"])]);
+    assert_eq!(uses("for n in 2 4; do X=1 mpirun -n $n phasecast trace -o a ./a; done"), [of("trace", &["-o"])]);
     assert_eq!(uses("install target/release/phasecast ~/bin"), []);
     let (_, shell) = split("```sh\na \\\n  b\n```\n```text\nc\n```\n");
     assert_eq!(shell, ["a   b"]);

@@ -21,15 +21,32 @@ fn ends_soon(command: Running, what: &str) -> Outcome {
     command.finish_within(SOON).unwrap_or_else(|outcome| panic!("{what}: more than {SOON:?}: {outcome:?}"))
 }
 
-/// Kills a rank, or the launcher, of the command that runs.
-fn strike(command: &Running, ranks: &[i32], launcher: bool) {
+/// Kills a rank, or the launcher, of the command that runs; false if it is gone already.
+fn strike(command: &Running, ranks: &[i32], launcher: bool) -> bool {
     // Once sooner, once later in their lives.
     sleep(Duration::from_millis(if launcher { 20 } else { 400 }));
-    let mut victim = ranks[1];
-    while launcher && parent(victim) != command.id() as i32 {
-        victim = parent(victim);
+    let is_launcher = |pid: &i32| parent(*pid) == Some(command.id() as i32);
+    let mut upwards = std::iter::successors(Some(ranks[1]), |pid| parent(*pid));
+    let victim = if launcher { upwards.find(is_launcher) } else { upwards.next() };
+    victim.is_some_and(|pid| send(pid, Signal::SIGKILL))
+}
+
+/// Starts a command and kills a rank or the launcher of a stage: how it ends. Again if it came well to its end before.
+fn struck(command: impl Fn() -> Command, place: &Place, stage: &str, launcher: bool) -> Outcome {
+    for _ in 0..5 {
+        let mut running = start(&mut command());
+        while !running.has_ended() {
+            match place.two_ranks(stage) {
+                Some(ranks) if strike(&running, &ranks, launcher) => return ends_soon(running, stage),
+                _ => sleep(Duration::from_millis(5)),
+            }
+        }
+        let outcome = running.finish();
+        if outcome.code != 0 {
+            return outcome;
+        }
     }
-    send(victim, Signal::SIGKILL);
+    panic!("{stage}: it came to its end each time before it was struck");
 }
 
 #[test]
@@ -39,17 +56,11 @@ fn ranks_and_launchers_that_die_while_signing() {
             let place = Place::alone();
             let mpi = if (number % 2 == 0) == launcher { Mpi::OpenMpi } else { Mpi::Mpich };
             let what = format!("{stage}, launcher {launcher}, {}", mpi.name());
-            let outcome = until_it_pays(|| {
-                let mut sign = start(&mut place.sign(mpi, &[]));
-                while !sign.has_ended() {
-                    if let Some(ranks) = place.two_ranks(stage) {
-                        strike(&sign, &ranks, launcher);
-                        return ends_soon(sign, &what);
-                    }
-                    sleep(Duration::from_millis(5));
-                }
-                sign.finish()
-            });
+            let sign = || {
+                let _ = fs::remove_file(place.path().join("app.phc"));
+                place.sign(mpi, &[])
+            };
+            let outcome = until_it_pays(|| struck(sign, &place, stage, launcher));
             if number == 3 && outcome.code == 0 {
                 // The test at the end did without the one that died, and says so.
                 assert!(json(&outcome)["verified"]["notes"].to_string().contains("failed"), "{what}: {outcome:?}");
@@ -76,10 +87,8 @@ fn launchers_that_die_while_predicting() {
     let place = Place::alone();
     place.given(Mpi::OpenMpi);
     for launcher in LAUNCHERS {
-        let predict = start(&mut place.predict(launcher, &["--budget", "15s", "--precision", "0.0001"]));
-        let ranks = place.wait_for_ranks(STAGES[3]);
-        strike(&predict, &ranks, true);
-        let outcome = ends_soon(predict, launcher);
+        let predict = || place.predict(launcher, &["--budget", "15s", "--precision", "0.0001"]);
+        let outcome = struck(predict, &place, STAGES[3], true);
         // What was measured before, or can be measured anew, it may still tell of: then it says so.
         match outcome.code {
             0 => assert!(json(&outcome)["notes"].to_string().contains("failed"), "{outcome:?}"),
@@ -91,7 +100,7 @@ fn launchers_that_die_while_predicting() {
     for launcher in LAUNCHERS {
         let predict = start(&mut place.predict(launcher, &["--budget", "60s", "--precision", "0.0001"]));
         place.wait_for_ranks(STAGES[3]);
-        send(predict.id() as i32, Signal::SIGKILL);
+        assert!(send(predict.id() as i32, Signal::SIGKILL));
         ends_soon(predict, launcher);
         let patience = Instant::now() + SOON;
         while !place.processes().is_empty() && Instant::now() < patience {
@@ -108,11 +117,12 @@ fn a_live_prediction_outlives_its_launcher() {
         let program = place.program(mpi, "stencil.c");
         let mut sign = place.phasecast(&["sign", "--live", "-n", "2", "-o", "app.phc", "--"]);
         run(sign.arg(&program).args(["64", "500"])).succeeded();
-        let mut predict = place.phasecast(&["predict", "app.phc", "--launcher", launcher, "--"]);
-        let predict = start(predict.arg(&program).args(["512", "1000000"]));
-        let ranks = place.wait_for_ranks(".phasecast-");
-        strike(&predict, &ranks, true);
-        let outcome = ends_soon(predict, launcher);
+        let predict = || {
+            let mut predict = place.phasecast(&["predict", "app.phc", "--launcher", launcher, "--"]);
+            predict.arg(&program).args(["512", "1000000"]);
+            predict
+        };
+        let outcome = struck(predict, &place, ".phasecast-", true);
         assert!(outcome.code == 1 && outcome.stderr.contains("failed on this machine"), "{outcome:?}");
         place.assert_clean(&["app.phc"]);
     }

@@ -25,7 +25,7 @@ fn on_a_small_disk(script: &str, mpi: Mpi) -> Outcome {
     run(&mut command)
 }
 
-/// Traces on a small disk, while a script runs beside it: every rank's trace ends with the reason.
+/// Traces on a small disk, while a script runs beside it: each trace that is cut, and one is, ends with the reason.
 fn is_cut_with_a_reason(beside: &str, mpi: Mpi) {
     let script = format!(
         "{{ {beside}\n}} > /dev/null 2>&1 &\n\

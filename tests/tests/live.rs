@@ -93,14 +93,14 @@ fn a_killed_rank_and_an_interrupt_end_everything() {
 
         let running = start(&mut predict(&place, &program, &["512", "1000000"]));
         let ranks = place.wait_for_ranks(".phasecast-");
-        send(ranks[1], Signal::SIGKILL);
+        assert!(send(ranks[1], Signal::SIGKILL));
         let outcome = running.finish();
         assert_eq!(outcome.code, 1, "{outcome:?}");
         place.assert_clean(&["app.phc"]);
 
         let running = start(&mut predict(&place, &program, &["512", "1000000"]));
         place.wait_for_ranks(".phasecast-");
-        send(running.id() as i32, Signal::SIGINT);
+        assert!(send(running.id() as i32, Signal::SIGINT));
         let outcome = running.finish();
         assert_eq!(outcome.code, 1, "{outcome:?}");
         assert!(outcome.stderr.contains("interrupted"), "{outcome:?}");

@@ -84,6 +84,8 @@ fn the_page_draws_every_rectangle_and_no_name_is_markup() {
     assert!(dom.contains("<canvas") && dom.matches("<svg").count() == 3, "{dom}");
     let title = dom.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap_or_default();
     assert!(!title.starts_with("broken") && title.contains("&lt;"), "a name became a script: {title}");
+    // A browser writes attributes of elements in quotation marks.
+    assert_eq!(dom.matches("onclick=\"").count(), 0, "a name became an element: {dom}");
 }
 
 #[test]

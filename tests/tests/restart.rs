@@ -200,7 +200,7 @@ fn an_interrupt_leaves_nothing_behind() {
             sleep(Duration::from_millis(5));
         }
         if !sign.has_ended() {
-            send(sign.id() as i32, Signal::SIGINT);
+            assert!(send(sign.id() as i32, Signal::SIGINT));
         }
         sign.finish()
     });
@@ -212,7 +212,7 @@ fn an_interrupt_leaves_nothing_behind() {
     for launcher in LAUNCHERS {
         let predict = start(&mut place.predict(launcher, &["--budget", "60s", "--precision", "0.0001"]));
         place.wait_for_ranks(".json");
-        send(predict.id() as i32, Signal::SIGTERM);
+        assert!(send(predict.id() as i32, Signal::SIGTERM));
         let outcome = predict.finish();
         assert!(outcome.code == 1 && outcome.stderr.contains("interrupted"), "{outcome:?}");
         place.assert_clean(&["app.phc"]);
@@ -225,9 +225,11 @@ fn ranks_that_die_or_stand_still_are_told_of() {
     place.given(Mpi::OpenMpi);
     for launcher in LAUNCHERS {
         let predict = start(&mut place.predict(launcher, &["--budget", "15s", "--precision", "0.0001"]));
-        let hosts = place.wait_for_ranks(".json");
-        let begun = Instant::now();
-        send(hosts[1], Signal::SIGKILL);
+        let mut begun = Instant::now();
+        // One of a launch that is over may be gone already.
+        while !send(place.wait_for_ranks(".json")[1], Signal::SIGKILL) {
+            begun = Instant::now();
+        }
         sleep(Duration::from_millis(200));
         // What it does not need the rank for it may still do: then it says so in a note.
         let still = predict.finish();
@@ -239,12 +241,16 @@ fn ranks_that_die_or_stand_still_are_told_of() {
         place.assert_clean(&["app.phc"]);
     }
     let predict = start(&mut place.predict(LAUNCHERS[0], &["--budget", "15s", "--precision", "0.0001"]));
-    let hosts = place.wait_for_ranks(".json");
-    // Only once it restarts can the other rank be asked.
-    while !place.has("rank-00001.progress") && place.two_ranks(".json").is_some() {
-        sleep(Duration::from_millis(5));
+    loop {
+        let hosts = place.wait_for_ranks(".json");
+        // Only once it restarts can the other rank be asked.
+        while !place.has("rank-00001.progress") && place.two_ranks(".json").is_some() {
+            sleep(Duration::from_millis(5));
+        }
+        if send(hosts[0], Signal::SIGSTOP) {
+            break;
+        }
     }
-    send(hosts[0], Signal::SIGSTOP);
     let outcome = predict.finish();
     assert!(outcome.code == 1 && outcome.stderr.contains("hung"), "{outcome:?}");
     assert!(outcome.stderr.contains("cut"), "where it stood: {}", outcome.stderr);

@@ -33,6 +33,7 @@ fn abort() {
         // Rank 1 aborts; rank 0 is killed in its MPI_Recv by the launcher.
         assert!(truncated(&stat).contains(&0), "{stat}");
         assert_eq!(calls(&stat).get("MPI_Abort"), Some(&1), "{stat}");
+        complete_up_to_the_end(&traced);
     }
 }
 
@@ -67,6 +68,7 @@ fn crash() {
         let stat = traced.stat();
         assert_eq!(stat["ranks"], 2, "{stat}");
         assert!(truncated(&stat).contains(&1), "{stat}");
+        complete_up_to_the_end(&traced);
     }
 }
 
@@ -85,6 +87,7 @@ fn killed_rank() {
         let stat = traced.stat();
         assert_eq!(stat["ranks"], 2, "{stat}");
         assert!(truncated(&stat).contains(&1), "{stat}");
+        complete_up_to_the_end(&traced);
     }
 }
 

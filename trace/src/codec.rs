@@ -27,6 +27,18 @@ pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     }
 }
 
+/// A list of at most `most` structures from bytes, as [`from_bytes`].
+///
+/// # Errors
+/// A sentence if the bytes are not such a list.
+pub fn list<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<Vec<T>, String> {
+    let length = bincode::serde::decode_from_slice::<u64, _>(bytes, bincode::config::standard());
+    match length {
+        Ok((length, _)) if length > most as u64 => Err(format!("a list claims {length} items, more than {most}")),
+        _ => from_bytes(bytes),
+    }
+}
+
 fn limited<T: DeserializeOwned, const LIMIT: usize>(bytes: &[u8]) -> Result<T, String> {
     let config = bincode::config::standard().with_limit::<LIMIT>();
     match bincode::serde::decode_from_slice(bytes, config) {

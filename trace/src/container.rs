@@ -8,9 +8,9 @@
 //! ```
 use crate::atomic;
 use crate::error::TraceError;
-use crate::frame::{Frame, HEAD, Kind};
+use crate::frame::{Frame, HEAD, Kind, MAX_STORED};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The first bytes of every container.
@@ -18,6 +18,8 @@ pub const MAGIC: &[u8; 10] = b"PHASECAST\n";
 /// Where the first section starts.
 pub const START: usize = 10 + 15 + 4;
 const MANIFEST: &str = "manifest";
+/// The most bytes of all sections before compression: a bound on what hostile input can make a reader allocate.
+const MAX_SECTIONS: u64 = 1 << 31;
 
 /// What a container holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,15 +50,33 @@ impl Container {
     /// Writes the file: under a temporary name, synced, then renamed. With `replace`, one of that name is replaced.
     ///
     /// # Errors
-    /// If there is a file of that name (without `replace`), or it cannot be written.
+    /// If there is a file of that name (without `replace`), it would be too long to be read, or it cannot be written.
     pub fn write(&self, path: &Path, replace: bool) -> Result<(), TraceError> {
         if !replace && path.exists() {
             return Err(TraceError::Exists { path: path.to_owned() });
         }
+        self.check().map_err(|what| TraceError::io(path, "write")(io::Error::other(what)))?;
         atomic::write(path, &self.to_bytes())
     }
 
-    /// The bytes of the file.
+    /// Refuses what is too long to be read again.
+    ///
+    /// # Errors
+    /// A sentence if a section is too long, or all are.
+    pub fn check(&self) -> Result<(), String> {
+        let named = self.sections.iter().map(|(name, content)| (name.as_str(), content.len()));
+        let mut total = 0;
+        for (name, content) in named.chain([(MANIFEST, self.manifest.len())]) {
+            let bytes = 2 + name.len() as u64 + content as u64;
+            total += bytes;
+            if bytes > u64::from(MAX_STORED) || total > MAX_SECTIONS {
+                return Err(format!("it is too long: its section `{name}` has {content} bytes"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of the file. What has not passed [`Container::check`] cannot be read again.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
@@ -104,6 +124,10 @@ impl Container {
         }
         let kind = String::from_utf8_lossy(&bytes[10..24]).trim_end().to_string();
         let version = u16::from_le_bytes([bytes[25], bytes[26]]);
+        if claimed(bytes) > MAX_SECTIONS {
+            let what = format!("its sections claim more than {MAX_SECTIONS} bytes");
+            return Err(TraceError::corrupt(path, START as u64, what));
+        }
         let mut sections = Vec::new();
         let mut at = START;
         loop {
@@ -133,6 +157,16 @@ impl Container {
         let manifest = manifest.ok_or_else(|| TraceError::corrupt(path, START as u64, "it has no manifest"))?;
         Ok(Container { kind, version, manifest, sections: sections.split_off(1) })
     }
+}
+
+/// Bytes that the sections have by what the heads of their frames say, as far as there are any.
+fn claimed(bytes: &[u8]) -> u64 {
+    let (mut at, mut sum) = (START, 0);
+    while let Some(Ok(frame)) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEAD>()).map(Frame::parse) {
+        sum += u64::from(frame.raw_len);
+        at += HEAD + frame.stored_len as usize;
+    }
+    sum
 }
 
 fn section(out: &mut Vec<u8>, name: &str, content: &[u8], level: Option<i32>) {

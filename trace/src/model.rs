@@ -3,7 +3,7 @@ mod rank;
 
 pub use rank::{
     CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, PROCESS_VARIABLE, RankHeader, Trailer, boot_id,
-    launcher_rank,
+    file_name, launcher_rank,
 };
 
 use crate::counts::Counts;

@@ -18,8 +18,14 @@ pub fn file_name(rank: u32) -> String {
 
 /// The most ranks of a run. This and the bounds below limit what hostile input can make a reader allocate.
 pub const MAX_RANKS: u32 = 1 << 20;
-/// The longest record (header, communicators, trailer) before compression.
-const MAX_RECORD: u32 = 1 << 26;
+/// The longest header before compression: the arguments of the program and the names of procedures.
+const MAX_HEADER: u32 = 1 << 23;
+/// The longest other record (communicators, counters, trailer) before compression.
+pub(crate) const MAX_RECORD: u32 = 1 << 26;
+/// The most bytes of all records of a file before compression.
+const MAX_RECORDS: u64 = 1 << 28;
+/// The most communicators of a rank.
+const MAX_COMMS: usize = 1 << 22;
 
 /// Where a chunk of calls lies.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +78,11 @@ pub(crate) fn read_frame(path: &Path, file: &File, offset: u64, length: u64) -> 
         return Ok(None);
     }
     let frame = Frame::parse(&head).map_err(|what| TraceError::corrupt(path, offset, what))?;
-    let limit = if frame.kind == Kind::Calls as u8 { tail::CAPACITY as u32 } else { MAX_RECORD };
+    let limit = match frame.kind {
+        k if k == Kind::Calls as u8 => tail::CAPACITY as u32,
+        k if k == Kind::Header as u8 => MAX_HEADER,
+        _ => MAX_RECORD,
+    };
     if frame.raw_len > limit {
         return Err(TraceError::corrupt(path, offset, format!("a frame claims {} bytes", frame.raw_len)));
     }
@@ -92,7 +102,7 @@ impl RankFile {
     pub(crate) fn open(path: PathBuf) -> Result<RankFile, TraceError> {
         let file = File::open(&path).map_err(TraceError::io(&path, "open"))?;
         let length = file.metadata().map_err(TraceError::io(&path, "examine"))?.len();
-        let mut at = 0;
+        let (mut at, mut records) = (0, 0);
         let (mut header, mut counters) = (None, None);
         let (mut comms, mut chunks, mut trailer, mut broken, mut sync) = (Vec::new(), Vec::new(), None, None, None);
         while at < length {
@@ -104,6 +114,10 @@ impl RankFile {
             if (header.is_none()) != (frame.kind == Kind::Header as u8) {
                 return Err(record("the header is not where it belongs".into()));
             }
+            records += if frame.kind == Kind::Calls as u8 { 0 } else { u64::from(frame.raw_len) };
+            if records > MAX_RECORDS {
+                return Err(record(format!("its records claim more than {MAX_RECORDS} bytes")));
+            }
             match frame.kind {
                 k if k == Kind::Header as u8 => {
                     frame.check_version(&path)?;
@@ -112,7 +126,7 @@ impl RankFile {
                 }
                 k if k == Kind::Comms as u8 => {
                     let payload = read_payload(&path, &file, at, &frame)?;
-                    comms.extend(codec::from_bytes::<Vec<CommDef>>(&payload).map_err(record)?);
+                    comms.extend(codec::list(&payload, MAX_COMMS - comms.len()).map_err(record)?);
                 }
                 k if k == Kind::Counters as u8 => {
                     let payload = read_payload(&path, &file, at, &frame)?;

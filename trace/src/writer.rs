@@ -6,7 +6,7 @@ use crate::encode::{Encoder, Shape};
 use crate::error::TraceError;
 use crate::frame::{Frame, Kind};
 use crate::model::{Call, ClockStart, CommDef, Part, RankHeader, Trailer};
-use crate::reader::file_name;
+use crate::rank_file::{MAX_RECORD, file_name};
 use crate::tail::CAPACITY;
 use crate::units::{Nanos, Rank};
 use std::fs::{self, File};
@@ -36,6 +36,8 @@ impl TraceWriter {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".part{}", std::process::id()));
         let temporary = path.with_file_name(name);
+        // What a process of the same number has left when it was killed.
+        let _ = fs::remove_dir_all(&temporary);
         fs::create_dir_all(&temporary).map_err(TraceError::io(&temporary, "create"))?;
         Ok(TraceWriter { path: path.to_owned(), temporary, done: false })
     }
@@ -79,6 +81,22 @@ impl Drop for TraceWriter {
             let _ = fs::remove_dir_all(&self.temporary);
         }
     }
+}
+
+/// Definitions as lists that each have at most `most` bytes, as far as one definition has not more.
+fn lists(defs: &[CommDef], most: usize) -> Vec<&[CommDef]> {
+    // A number has at most 5 bytes, a length 9.
+    let bytes = |def: &CommDef| 5 * (1 + def.members.len() + def.remote.len()) + 18;
+    let (mut lists, mut start, mut used) = (Vec::new(), 0, 9);
+    for (at, def) in defs.iter().enumerate() {
+        if used + bytes(def) > most && at > start {
+            lists.push(&defs[start..at]);
+            (start, used) = (at, 9);
+        }
+        used += bytes(def);
+    }
+    lists.push(&defs[start..]);
+    lists
 }
 
 /// The clock of a trace whose times are already nanoseconds from a common origin.
@@ -136,7 +154,10 @@ impl RankWriter {
     /// # Errors
     /// If the file cannot be written.
     pub fn comms(&mut self, defs: &[CommDef]) -> Result<(), TraceError> {
-        self.put(&Frame::new(Kind::Comms).with_payload(&codec::to_bytes(&defs), Some(LEVEL)))
+        for defs in lists(defs, MAX_RECORD as usize) {
+            self.put(&Frame::new(Kind::Comms).with_payload(&codec::to_bytes(&defs), Some(LEVEL)))?;
+        }
+        Ok(())
     }
 
     /// Appends a call; its communicator and its parts' are the rank's own numbers, its times ns from the origin, not
@@ -293,5 +314,23 @@ pub fn made_header(rank: Rank, size: u32, program: &str, procedures: &[&str]) ->
         writer: concat!("phasecast ", env!("CARGO_PKG_VERSION")).into(),
         clock: imported_clock(),
         procedures: procedures.iter().map(|p| (*p).into()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_communicators_are_as_long_as_a_reader_takes() {
+        let def = |members: usize| CommDef { local: u32::MAX, members: vec![u32::MAX; members], remote: vec![] };
+        let defs: Vec<CommDef> = (0..40).map(|n| def(n % 7 * 10)).collect();
+        for most in [1, 100, 500, 100_000] {
+            let lists = lists(&defs, most);
+            assert_eq!(lists.concat(), defs);
+            assert!(lists.iter().all(|list| list.len() == 1 || codec::to_bytes(list).len() <= most));
+        }
+        assert_eq!(lists(&defs, 100_000).len(), 1);
+        assert_eq!(lists(&[], 100).len(), 1);
     }
 }

@@ -6,6 +6,7 @@ use common::mutation::{edits, mutate};
 use common::{call, part};
 use phasecast_trace::decode::Decoder;
 use phasecast_trace::encode::{Encoder, Shape};
+use phasecast_trace::export::{Format, export};
 use phasecast_trace::follow::RankFollower;
 use phasecast_trace::frame::{COUNTED_VERSION, FORMAT_VERSION, Frame, HEAD, Kind};
 use phasecast_trace::model::{CommDef, Ending, Trailer};
@@ -173,6 +174,18 @@ fn a_summary_adds_them_up() {
     assert!((computed.counted_s - 1.95e-6).abs() < 1e-12, "{computed:?}");
     let memory = computed.memory_bytes_per_s.expect("counters of the processor");
     assert!((memory - 640.0 / 1.95e-6).abs() < 1.0, "{computed:?}");
+}
+
+#[test]
+fn perfetto_shows_them() {
+    let (folder, path, _) = place();
+    write(&path, &two_calls());
+    let out = folder.path().join("t.json");
+    export(&Trace::open(&path).unwrap(), Format::Perfetto, &out, &|_, _| {}).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let slices = json["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+    let instructions: Vec<_> = slices.map(|slice| slice["args"]["counts"]["instructions"].as_u64()).collect();
+    assert_eq!(instructions, [None, Some(3000), Some(3000)]);
 }
 
 #[test]

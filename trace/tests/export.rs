@@ -3,7 +3,7 @@ mod common;
 use common::{call, part, write};
 use phasecast_trace::export::{Format, export};
 use phasecast_trace::model::{PEER_ANY, PEER_PROC_NULL, TAG_NONE};
-use phasecast_trace::{Class, PartKind, Trace, TraceError};
+use phasecast_trace::{Call, Class, Part, PartKind, Trace, TraceError};
 use std::path::Path;
 
 fn trace(folder: &Path) -> Trace {
@@ -59,6 +59,24 @@ fn perfetto_has_slices_and_arrows_that_meet() {
     assert_eq!(of("s").len(), 2);
     assert!(of("s").iter().all(|s| ends.contains(&s["id"].as_str().unwrap())));
     assert_eq!(of("M").iter().filter(|e| e["name"] == "process_name").count(), 2);
+}
+
+#[test]
+fn arrows_do_not_cross_where_receives_complete_out_of_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("t.trace"), folder.path().join("t.json"));
+    let sent = [8, 16].map(|bytes| (Call { bytes, ..call(0, Class::Send, 1, 7) }, vec![]));
+    let received = [16, 8]
+        .map(|bytes| (call(1, Class::Complete, -1, TAG_NONE), vec![Part { bytes, ..part(PartKind::Recv, 0, 7) }]));
+    write(&path, &[sent.into(), received.into()]);
+    export(&Trace::open(&path).unwrap(), Format::Perfetto, &out, &|_, _| {}).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let ids = |phase: &str| -> Vec<&str> {
+        events.iter().filter(|event| event["ph"] == phase).filter_map(|event| event["id"].as_str()).collect()
+    };
+    assert_eq!((ids("s")[0], ids("s")[1]), (ids("f")[1], ids("f")[0]));
+    assert_ne!(ids("s")[0], ids("s")[1]);
 }
 
 #[test]

@@ -212,6 +212,41 @@ fn huge_claims_are_refused_before_memory_is_taken() {
 }
 
 #[test]
+fn many_records_are_refused_before_memory_is_taken() {
+    // The length of a list comes first; one of communicators without members takes much more memory than bytes.
+    let list = codec::to_bytes(&((1u64 << 22) + 1));
+    refused(|f| f[1].1 = list.clone(), "a list claims 4194305 items");
+    refused(|f| f[0].1 = vec![0; (1 << 23) + 1], "claims 8388609 bytes");
+    let counters = codec::to_bytes(&["x".repeat(60 << 20), String::new(), String::new()]);
+    let frame = (Frame::new(Kind::Counters), counters);
+    refused(|f| f.extend(vec![frame; 5]), "its records claim more than 268435456 bytes");
+}
+
+#[test]
+fn many_long_sections_are_refused_before_memory_is_taken() {
+    let path = Path::new("f.phases");
+    let mut container = Container { kind: "phases".into(), version: 1, manifest: "{}".into(), sections: vec![] };
+    let mut bytes = container.to_bytes();
+    for _ in 0..2 {
+        let claim = Frame { packed: true, raw_len: 1 << 30, ..Frame::new(Kind::Section) };
+        bytes.extend(claim.seal(b""));
+    }
+    let error = Container::parse(path, &bytes).unwrap_err().to_string();
+    assert!(error.contains("claim more than 2147483648 bytes"), "{error}");
+    // Nor is such a container written.
+    for lengths in [&[1 << 30][..], &[1 << 29; 4]] {
+        container.sections = lengths.iter().map(|length| ("a".to_string(), vec![0; *length])).collect();
+        assert!(container.check().is_err());
+    }
+    container.sections.pop();
+    assert!(container.check().is_ok());
+    container.sections = vec![("a".to_string(), vec![0; 1 << 30])];
+    let folder = tempfile::tempdir().unwrap();
+    assert!(container.write(&folder.path().join("f.phases"), false).is_err());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn blocks_of_zeros_at_the_end_are_a_cut() {
     let folder = tempfile::tempdir().unwrap();
     let (path, file, mut bytes) = base(folder.path());

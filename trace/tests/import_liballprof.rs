@@ -114,6 +114,89 @@ fn a_file_that_is_cut_off_is_imported_as_far_as_it_goes() {
     assert_eq!((cuts[0].rank, cuts[0].reason.contains("ends within a line")), (Rank(0), true), "{}", cuts[0].reason);
 }
 
+/// Imports the lines of each rank: made calls, without their times.
+fn imported(ranks: &[Vec<String>]) -> (Trace, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("t.trace");
+    let mut files = Vec::new();
+    for (rank, lines) in ranks.iter().enumerate() {
+        let mut text = String::new();
+        for (at, line) in lines.iter().enumerate() {
+            let (name, arguments) = line.split_once(':').unwrap();
+            text += &format!("{name}:{}:{arguments}:{}\n", 10 * at, 10 * at + 5);
+        }
+        files.push(folder.path().join(format!("rank-{rank}.txt")));
+        std::fs::write(&files[rank], text).unwrap();
+    }
+    let imported = import(&files, &out, &|_, _| {}).unwrap();
+    (Trace::open(&out).unwrap(), imported.notes)
+}
+
+#[test]
+fn requests_of_four_bytes_are_told_from_those_of_eight() {
+    for (step, completed) in [(4, [0, 1]), (8, [0, 1])] {
+        let mut lines: Vec<String> =
+            (0..4).map(|tag| format!("MPI_Irecv:900:1:1,4,4:0:{tag}:5,0,1:{}", 64 + step * tag)).collect();
+        lines.push("MPI_Waitall:2:64:6000".into());
+        let mut tags = Vec::new();
+        imported(&[lines]).0.for_each_event(Rank(0), |event| tags.push(event.tag)).unwrap();
+        assert_eq!(tags, completed, "{step} bytes");
+    }
+}
+
+#[test]
+fn what_only_some_ranks_may_call_is_no_collective_of_the_world() {
+    let lines =
+        ["MPI_Barrier:5,0,1", "MPI_File_write_all:77:900:1:1,4,4:6000", "MPI_Comm_create_group:5,0,1:33:0:7100"];
+    let (trace, notes) = imported(&[lines.map(String::from).into()]);
+    let mut events = Vec::new();
+    trace.for_each_event(Rank(0), |event| events.push(trace.procedure(event.proc).to_string())).unwrap();
+    assert_eq!(events, ["MPI_Barrier"]);
+    assert_eq!(notes[0], "1 collectives are on files: their communicators are not in this format, they are no events");
+}
+
+/// Four ranks as a square: a communicator of each row (handle 6) and of each column (handle 7).
+fn square(used_at_once: bool) -> (Trace, Vec<String>) {
+    let lines = |rank: u32| {
+        let (row, column) = (rank / 2, rank % 2);
+        let split = |color| format!("MPI_Comm_split:5,{rank},4:{color}:{rank}:7100");
+        let (rows, columns) = (format!("MPI_Barrier:6,{column},2"), format!("MPI_Barrier:7,{row},2"));
+        if used_at_once {
+            vec![split(row), rows, split(column), columns]
+        } else {
+            vec![split(row), split(column), rows, columns]
+        }
+    };
+    imported(&(0..4).map(lines).collect::<Vec<_>>())
+}
+
+fn members(trace: &Trace) -> Vec<Vec<u32>> {
+    let mut all: Vec<Vec<u32>> = trace.comms().iter().map(|comm| comm.members.clone()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_communicator_that_two_splits_may_have_made_is_unknown() {
+    let (trace, notes) = square(true);
+    let wanted: [&[u32]; 5] = [&[0, 1], &[0, 1, 2, 3], &[0, 2], &[1, 3], &[2, 3]];
+    assert_eq!((members(&trace), notes.len()), (wanted.map(Vec::from).into(), 1), "{notes:?}");
+    let (trace, notes) = square(false);
+    assert_eq!(members(&trace), [[0, 1, 2, 3]]);
+    assert!(notes[0].starts_with("8 calls are on communicators whose members"), "{notes:?}");
+}
+
+#[test]
+fn splits_of_splits_are_followed() {
+    let pair = |rank: u32| {
+        let split = |parent: u32, key: u32| format!("MPI_Comm_split:{parent},{rank},2:0:{key}:7100");
+        let world = format!("MPI_Comm_split:5,{rank},3:0:{rank}:7100");
+        vec![world, split(6, rank), split(7, 1 - rank), format!("MPI_Barrier:8,{},2", 1 - rank)]
+    };
+    let (trace, notes) = imported(&[pair(0), pair(1), vec!["MPI_Comm_split:5,2,3:1:0:7100".into()]]);
+    assert_eq!(members(&trace).last().unwrap(), &[1, 0], "{notes:?}");
+}
+
 fn import_texts(texts: &[&[u8]]) {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<PathBuf> = (0..texts.len()).map(|rank| folder.path().join(format!("rank-{rank}.txt"))).collect();

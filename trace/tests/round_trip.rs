@@ -176,3 +176,14 @@ fn a_call_with_many_parts_keeps_them_all() {
     assert_eq!(tags, (0..5000).map(|i| (i, Nanos(20))).collect::<Vec<_>>());
     assert_eq!(trace.trailer(Rank(0)).unwrap().calls, 1);
 }
+
+#[test]
+fn what_a_killed_process_has_left_is_not_in_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.trace");
+    let left = folder.path().join(format!("t.trace.part{}", std::process::id()));
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("rank-00009.pct"), "half").unwrap();
+    write(&path, &[Made::new()]);
+    assert!(!path.join("rank-00009.pct").exists());
+}

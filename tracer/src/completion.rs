@@ -1,7 +1,7 @@
 //! Wait*, Test*: receives are recorded in the call in which they complete, with the source and tag that were matched.
 use crate::comms;
 use crate::plan::{NONE, Plan};
-use crate::record::{Call, arrived, failed, handle_at, is_of_class, part};
+use crate::record::{Call, arrived, failed, handle_at, has_received, is_of_class, part};
 use crate::requests::{REQUESTS, Tracked, What};
 use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Which};
@@ -108,7 +108,7 @@ pub unsafe fn after(thread: &mut Thread, call: &Call, args: &[usize], rc: usize,
         && let Some(known) = REQUESTS.lock().complete_at(waiting.at, waiting.request)
     {
         // SAFETY: the caller's: MPI has filled in the status of what it has completed.
-        got = unsafe { received(thread, &known, args[plan.status]) };
+        got = if has_received(rc) { unsafe { received(thread, &known, args[plan.status]) } } else { None };
         (shape.bytes, shape.comm) = got.map_or((0, 0), |got| (got.bytes, got.comm));
     }
     thread.record_with(call, &shape, got.as_ref());
@@ -145,8 +145,8 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
                 }
             }
         }
-        Which::One if tested => take(&list[0], args[plan.status]),
-        Which::Any if tested && int(plan.indices, 0) != layout.undefined => {
+        Which::One if tested && has_received(rc) => take(&list[0], args[plan.status]),
+        Which::Any if tested && has_received(rc) && int(plan.indices, 0) != layout.undefined => {
             let index = int(plan.indices, 0) as u32;
             if let Some(entry) = list.iter().find(|entry| entry.0 == index) {
                 take(entry, args[plan.status]);

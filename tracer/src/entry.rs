@@ -139,6 +139,7 @@ unsafe fn wrap<const P: usize, const N: usize>(
                 rc
             }
             way::START => {
+                message::starting(thread, plan, &args);
                 let rc = now.time(|| call(function, args));
                 message::started(thread, &now, &args, rc);
                 rc

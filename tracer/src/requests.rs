@@ -153,15 +153,19 @@ impl Table {
         }
     }
 
-    /// Notes that a persistent request is started, and returns it.
-    pub fn start(&mut self, handle: usize) -> Option<Tracked> {
+    /// Notes that a persistent request is started, whose handle now is `now`.
+    pub fn start(&mut self, handle: usize, now: usize) {
         if self.used == 0 {
-            return None;
+            return;
         }
         let at = self.place(handle);
-        let (_, tracked) = self.slots[at].as_mut()?;
+        let Some((_, tracked)) = &mut self.slots[at] else { return };
         tracked.active = true;
-        Some(*tracked)
+        if now != handle {
+            let tracked = *tracked;
+            self.remove_at(at);
+            self.insert(now, tracked);
+        }
     }
 
     /// Empties a slot.
@@ -297,10 +301,10 @@ mod tests {
                         model.remove(&key);
                     }
                     3 => {
-                        let started = table.start(key);
-                        prop_assert_eq!(started.is_some(), model.contains_key(&key));
-                        if let Some(known) = model.get_mut(&key) {
-                            known.2 = true;
+                        let now = if peer % 3 == 0 { (peer.unsigned_abs() as usize % 59 + 1) << 32 } else { key };
+                        table.start(key, now);
+                        if let Some(known) = model.remove(&key) {
+                            model.insert(now, (known.0, known.1, true));
                         }
                     }
                     _ => if let Some(known) = table.get(key).copied() {

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if rest.iter().any(|a| a == "-h" || a == "--help") {
+    if rest.first().is_some_and(|a| a == "-h" || a == "--help") {
         println!("{help}");
         return ExitCode::SUCCESS;
     }

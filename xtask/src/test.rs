@@ -16,7 +16,9 @@ pub fn run(args: &[String]) -> Done {
     shell::no_arguments(args)?;
     setup::run(&[])?;
     shell::step(shell::cargo().args(["fmt", "--all", "--check"]))?;
-    shell::step(shell::cargo().args(["fmt", "--check", "--manifest-path", "examples/rust/Cargo.toml"]))?;
+    for apart in ["examples/rust", "tests/programs/rust", "fuzz"] {
+        shell::step(shell::cargo().args(["fmt", "--check", "--manifest-path", &format!("{apart}/Cargo.toml")]))?;
+    }
     shell::step(shell::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     // All targets in one step: their dependencies have other features without the tests, and would be built twice.
     shell::step(shell::cargo().args(["build", "--workspace", "--all-targets"]))?;

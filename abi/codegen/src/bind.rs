@@ -54,7 +54,8 @@ fn bind(api: &Api, large: bool) -> Result<Procedure> {
     let name: &'static str = format!("{}{}", api.name, if large { "_c" } else { "" }).leak();
     let parameters: Vec<&Parameter> =
         api.parameters.iter().filter(|p| !p.suppress.contains("c_parameter") && (large || !p.large_only)).collect();
-    let params = parameters.iter().map(|p| param(p, &parameters, large)).collect::<Result<Vec<_>>>()?;
+    let mut params = parameters.iter().map(|p| param(p, &parameters, large)).collect::<Result<Vec<_>>>()?;
+    rules::correct(name, &mut params);
     let sides = sides(&params);
     let returns = match kinds::lookup(&api.return_kind).with_context(|| format!("unknown kind {}", api.return_kind))? {
         row if api.return_kind == "ERROR_CODE" || row.kind == Kind::ErrorCode => Return::ErrorCode,
@@ -88,7 +89,6 @@ fn param(p: &Parameter, all: &[&Parameter], large: bool) -> Result<Param> {
         passing,
         direction,
         length: if passing == Passing::Value { Length::One } else { length },
-        asynchronous: p.asynchronous,
         root_only: p.root_only,
         large: large && row.large.is_some(),
     })

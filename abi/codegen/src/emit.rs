@@ -5,16 +5,14 @@ use std::fmt::Write;
 
 /// Keeps the table at one short line an argument.
 const SHORTHAND: &str = "\
-const ASYNCHRONOUS: u8 = 1;
-const ROOT_ONLY: u8 = 2;
-const LARGE: u8 = 4;
+const ROOT_ONLY: u8 = 1;
+const LARGE: u8 = 2;
 
 const fn param(
     name: &'static str, kind: Kind, ctype: CType, passing: Passing, direction: Direction, length: Length, flags: u8,
 ) -> Param {
-    let asynchronous = flags & ASYNCHRONOUS != 0;
     let (root_only, large) = (flags & ROOT_ONLY != 0, flags & LARGE != 0);
-    Param { name, kind, ctype, passing, direction, length, asynchronous, root_only, large }
+    Param { name, kind, ctype, passing, direction, length, root_only, large }
 }
 
 ";
@@ -71,7 +69,7 @@ fn text(p: &Param) -> String {
         Length::Constant(name) => format!("Length::Constant({name:?})"),
         other => format!("Length::{other:?}"),
     };
-    let flags: String = [(p.asynchronous, "ASYNCHRONOUS"), (p.root_only, "ROOT_ONLY"), (p.large, "LARGE")]
+    let flags: String = [(p.root_only, "ROOT_ONLY"), (p.large, "LARGE")]
         .iter()
         .filter(|(set, _)| *set)
         .map(|(_, name)| format!(" | {name}"))
@@ -85,13 +83,12 @@ fn text(p: &Param) -> String {
 
 /// Turns the `Debug` form of an enum into an expression: each field's value gets the enum that its field name means.
 fn qualified(of: &str, debug: &str) -> String {
-    const FIELDS: [(&str, &str); 8] = [
+    const FIELDS: [(&str, &str); 7] = [
         ("timing: ", "Timing::"),
         ("mode: ", "SendMode::"),
         ("which: ", "Which::"),
         ("pattern: ", "Pattern::"),
         ("vector: ", "Vector::"),
-        ("kinship: ", "Kinship::"),
         ("Handle(", "Kind::"),
         ("step: ", "RmaStep::"),
     ];

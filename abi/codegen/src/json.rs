@@ -42,8 +42,6 @@ pub struct Parameter {
     pub length: serde_json::Value,
     /// Overrules whether C passes a pointer.
     pub pointer: Option<bool>,
-    /// MPI may use the memory after the call.
-    pub asynchronous: bool,
     /// Significant at the root only.
     pub root_only: bool,
     /// In the large-count binding only.

@@ -2,7 +2,7 @@
 //! phasecast knows about MPI procedures by name stands in this file.
 
 use crate::model::{
-    Class, Direction, IoStep, Kind, Kinship, Param, Passing, Pattern, RmaStep, SendMode, Timing, Vector, Version, Which,
+    Class, Direction, IoStep, Kind, Param, Passing, Pattern, RmaStep, SendMode, Timing, Vector, Version, Which,
 };
 
 /// Procedures that MPI 3.0 removed and libraries still export: name, replacement of the same C arguments, and which of
@@ -75,28 +75,6 @@ const WINDOW_SYNCHRONISATION: [(&str, RmaStep); 15] = [
 /// Work on a window that neither moves data nor orders it, without `MPI_Win_`.
 const WINDOW_OTHER: [&str; 3] = ["attach", "detach", "shared_query"];
 
-/// Constructors of intercommunicators; the other constructors give what their parent is, save [`MAKES_INTRA`].
-const MAKES_INTER: [&str; 8] = [
-    "MPI_Comm_accept",
-    "MPI_Comm_connect",
-    "MPI_Comm_get_parent",
-    "MPI_Comm_join",
-    "MPI_Comm_spawn",
-    "MPI_Comm_spawn_multiple",
-    "MPI_Intercomm_create",
-    "MPI_Intercomm_create_from_groups",
-];
-
-/// Constructors of intracommunicators whatever the parent.
-const MAKES_INTRA: [&str; 6] = [
-    "MPI_Intercomm_merge",
-    "MPI_Comm_create_from_group",
-    "MPI_Cart_create",
-    "MPI_Graph_create",
-    "MPI_Dist_graph_create",
-    "MPI_Dist_graph_create_adjacent",
-];
-
 /// I/O that all processes of the file's group call, besides what has `_all` or `_ordered` in its name.
 const COLLECTIVE_IO: [&str; 9] =
     ["open", "close", "set_view", "set_size", "preallocate", "sync", "set_atomicity", "set_info", "seek_shared"];
@@ -157,6 +135,19 @@ pub fn rank_kind(kind: Kind, name: &str, direction: Direction) -> Kind {
     }
 }
 
+/// Puts right what `apis.json` says wrongly of a procedure's arguments.
+pub fn correct(name: &str, params: &mut [Param]) {
+    for param in params {
+        match (name, param.name) {
+            // MPI writes to it; `apis.json` has the direction of `MPI_Psend_init`.
+            ("MPI_Precv_init", "buf") => param.direction = Direction::Out,
+            // It is put in a status: nothing is received from it.
+            ("MPI_Status_set_source", "source") => param.kind = Kind::Rank,
+            _ => {}
+        }
+    }
+}
+
 /// The class of a procedure.
 pub fn class(name: &str, params: &[Param]) -> Class {
     let base = name.strip_suffix("_c").unwrap_or(name);
@@ -203,13 +194,8 @@ pub fn class(name: &str, params: &[Param]) -> Class {
     }
     let child = params.iter().position(|p| p.kind == Kind::Communicator && p.direction == Direction::Out);
     if let Some(child) = child {
-        let kinship = match base {
-            _ if MAKES_INTER.contains(&base) => Kinship::Inter,
-            _ if MAKES_INTRA.contains(&base) => Kinship::Intra,
-            _ => Kinship::AsParent,
-        };
         let parent = params.iter().position(|p| p.kind == Kind::Communicator && p.direction == Direction::In);
-        return Class::CommConstructor { parent: parent.map(|i| i as u8), child: child as u8, timing, kinship };
+        return Class::CommConstructor { parent: parent.map(|i| i as u8), child: child as u8, timing };
     }
     if has(Kind::Communicator)
         && let Some((pattern, neighbourhood, vector)) = pattern(base, timing)
@@ -312,5 +298,35 @@ pub fn since(name: &str, params: &[Param], class: Class) -> Version {
         _ if starts(&SINCE_4_1) => Version(4, 1),
         _ if name.ends_with("_c") || persistent || partitioned || starts(&SINCE_4_0) => Version(4, 0),
         _ => Version(3, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CType, Length};
+
+    #[test]
+    fn what_is_wrong_is_put_right_and_nothing_else() {
+        let param = |name, kind| Param {
+            name,
+            kind,
+            ctype: CType::Int,
+            passing: Passing::Value,
+            direction: Direction::In,
+            length: Length::One,
+            root_only: false,
+            large: false,
+        };
+        let given = [param("buf", Kind::Buffer), param("source", Kind::Source)];
+        let corrected = |name| {
+            let mut params = given;
+            correct(name, &mut params);
+            params.map(|p| (p.kind, p.direction))
+        };
+        let unchanged = given.map(|p| (p.kind, p.direction));
+        assert_eq!(corrected("MPI_Psend_init"), unchanged);
+        assert_eq!(corrected("MPI_Precv_init"), [(Kind::Buffer, Direction::Out), unchanged[1]]);
+        assert_eq!(corrected("MPI_Status_set_source"), [unchanged[0], (Kind::Rank, Direction::In)]);
     }
 }

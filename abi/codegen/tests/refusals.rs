@@ -21,7 +21,7 @@ fn api(kind: &str, direction: &str) -> String {
         r#"{{"mpi_x": {{"name": "MPI_X", "return_kind": "ERROR_CODE",
         "attributes": {{"c_expressible": true, "callback": false, "predefined_function": null}},
         "parameters": [{{"name": "p", "kind": "{kind}", "param_direction": "{direction}", "length": null,
-        "pointer": null, "asynchronous": false, "root_only": false, "large_only": false, "suppress": ""}}]}}}}"#
+        "pointer": null, "root_only": false, "large_only": false, "suppress": ""}}]}}}}"#
     )
 }
 

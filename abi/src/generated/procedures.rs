@@ -8,16 +8,14 @@ use crate::model::*;
 /// Version of the PyPI package pympistandard that the table was made from.
 pub const SOURCE_VERSION: &str = "0.2.0";
 
-const ASYNCHRONOUS: u8 = 1;
-const ROOT_ONLY: u8 = 2;
-const LARGE: u8 = 4;
+const ROOT_ONLY: u8 = 1;
+const LARGE: u8 = 2;
 
 const fn param(
     name: &'static str, kind: Kind, ctype: CType, passing: Passing, direction: Direction, length: Length, flags: u8,
 ) -> Param {
-    let asynchronous = flags & ASYNCHRONOUS != 0;
     let (root_only, large) = (flags & ROOT_ONLY != 0, flags & LARGE != 0);
-    Param { name, kind, ctype, passing, direction, length, asynchronous, root_only, large }
+    Param { name, kind, ctype, passing, direction, length, root_only, large }
 }
 
 /// All procedures, sorted by name.
@@ -102,7 +100,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Accumulate",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -120,7 +118,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Accumulate_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -170,7 +168,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Address",
         params: &[
-            param("location", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("location", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("address", Kind::Displacement, CType::Aint, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 0, count: None, datatype: None, partitions: None }],
@@ -235,10 +233,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Allgather_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -253,10 +251,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Allgather_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -305,12 +303,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Allgatherv_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -324,12 +322,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Allgatherv_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -385,8 +383,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Allreduce_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -402,8 +400,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Allreduce_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -451,10 +449,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Alltoall_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -469,10 +467,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Alltoall_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -523,13 +521,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Alltoallv_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -543,13 +541,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Alltoallv_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -599,14 +597,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Alltoallw_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -619,14 +617,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Alltoallw_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -725,7 +723,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Bcast_init",
         params: &[
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -741,7 +739,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Bcast_init_c",
         params: &[
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -787,7 +785,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Bsend_init",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -803,7 +801,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Bsend_init_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -819,7 +817,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Buffer_attach",
         params: &[
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Int, Passing::Value, Direction::In, Length::One, 0),
         ],
         sides: &[Side { buffer: 0, count: None, datatype: None, partitions: None }],
@@ -830,7 +828,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Buffer_attach_c",
         params: &[
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
         ],
         sides: &[Side { buffer: 0, count: None, datatype: None, partitions: None }],
@@ -913,7 +911,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking, kinship: Kinship::Intra },
+        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -979,7 +977,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1014,14 +1012,14 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(3), child: 4, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: Some(3), child: 4, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
         name: "MPI_Comm_attach_buffer",
         params: &[
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Int, Passing::Value, Direction::In, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -1033,7 +1031,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_Comm_attach_buffer_c",
         params: &[
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -1085,7 +1083,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(3), child: 4, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: Some(3), child: 4, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1097,7 +1095,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1122,7 +1120,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 4, timing: Timing::Blocking, kinship: Kinship::Intra },
+        class: Class::CommConstructor { parent: None, child: 4, timing: Timing::Blocking },
         since: Version(4, 0),
     },
     Procedure {
@@ -1135,7 +1133,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 3, timing: Timing::Blocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 3, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1204,7 +1202,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 1, timing: Timing::Blocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 1, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1216,7 +1214,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1323,7 +1321,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 0, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: None, child: 0, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1341,12 +1339,12 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_Comm_idup",
         params: &[
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("newcomm", Kind::Communicator, CType::Handle, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("newcomm", Kind::Communicator, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 1, timing: Timing::Nonblocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 1, timing: Timing::Nonblocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1354,12 +1352,12 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("newcomm", Kind::Communicator, CType::Handle, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("newcomm", Kind::Communicator, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Nonblocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Nonblocking },
         since: Version(4, 0),
     },
     Procedure {
@@ -1381,7 +1379,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 1, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: None, child: 1, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1487,7 +1485,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(5), child: 6, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: Some(5), child: 6, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1505,7 +1503,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(6), child: 7, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: Some(6), child: 7, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1518,7 +1516,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 3, timing: Timing::Blocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 3, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1532,7 +1530,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 4, timing: Timing::Blocking, kinship: Kinship::AsParent },
+        class: Class::CommConstructor { parent: Some(0), child: 4, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1559,9 +1557,9 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Compare_and_swap",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("compare_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("compare_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("target_disp", Kind::Displacement, CType::Aint, Passing::Value, Direction::In, Length::One, 0),
@@ -1599,7 +1597,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 8, timing: Timing::Blocking, kinship: Kinship::Intra },
+        class: Class::CommConstructor { parent: Some(0), child: 8, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1618,7 +1616,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 9, timing: Timing::Blocking, kinship: Kinship::Intra },
+        class: Class::CommConstructor { parent: Some(0), child: 9, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1789,8 +1787,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Exscan_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -1806,8 +1804,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Exscan_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -1823,8 +1821,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Fetch_and_op",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("target_disp", Kind::Displacement, CType::Aint, Passing::Value, Direction::In, Length::One, 0),
@@ -2051,7 +2049,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iread",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2065,7 +2063,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iread_all",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2079,7 +2077,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iread_all_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2094,7 +2092,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2109,7 +2107,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2124,7 +2122,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2139,7 +2137,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2153,7 +2151,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iread_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2167,7 +2165,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iread_shared",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2181,7 +2179,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iread_shared_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2195,7 +2193,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iwrite",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2209,7 +2207,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iwrite_all",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2223,7 +2221,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iwrite_all_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2238,7 +2236,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2253,7 +2251,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2268,7 +2266,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2283,7 +2281,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2297,7 +2295,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iwrite_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2311,7 +2309,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iwrite_shared",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2325,7 +2323,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_iwrite_shared_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -2392,7 +2390,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_read_all_begin",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2405,7 +2403,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_read_all_begin_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2432,7 +2430,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_read_all_end",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("status", Kind::Status, CType::Status, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -2475,7 +2473,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2489,7 +2487,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2517,7 +2515,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_read_at_all_end",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("status", Kind::Status, CType::Status, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -2572,7 +2570,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_read_ordered_begin",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2585,7 +2583,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_read_ordered_begin_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2612,7 +2610,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_read_ordered_end",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("status", Kind::Status, CType::Status, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -2783,7 +2781,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_write_all_begin",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2796,7 +2794,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_write_all_begin_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2823,7 +2821,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_write_all_end",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("status", Kind::Status, CType::Status, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -2866,7 +2864,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2880,7 +2878,7 @@ pub static PROCEDURES: &[Procedure] = &[
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("offset", Kind::Offset, CType::Offset, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2908,7 +2906,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_write_at_all_end",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("status", Kind::Status, CType::Status, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -2963,7 +2961,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_write_ordered_begin",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -2976,7 +2974,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_write_ordered_begin_c",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
         ],
@@ -3003,7 +3001,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_File_write_ordered_end",
         params: &[
             param("fh", Kind::File, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("status", Kind::Status, CType::Status, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -3060,7 +3058,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Free_mem",
         params: &[
-            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
         ],
         sides: &[Side { buffer: 0, count: None, datatype: None, partitions: None }],
         returns: Return::ErrorCode,
@@ -3104,10 +3102,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Gather_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3123,10 +3121,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Gather_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, ROOT_ONLY | LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3178,12 +3176,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Gatherv_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
-            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
+            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3198,12 +3196,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Gatherv_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
-            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
+            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3218,7 +3216,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Get",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3235,10 +3233,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Get_accumulate",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("result_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("result_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3256,10 +3254,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Get_accumulate_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("result_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("result_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3277,7 +3275,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Get_address",
         params: &[
-            param("location", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("location", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("address", Kind::Displacement, CType::Aint, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
         sides: &[Side { buffer: 0, count: None, datatype: None, partitions: None }],
@@ -3288,7 +3286,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Get_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3417,7 +3415,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking, kinship: Kinship::Intra },
+        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -3710,10 +3708,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iallgather",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3727,10 +3725,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iallgather_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3744,12 +3742,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iallgatherv",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -3762,12 +3760,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iallgatherv_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -3780,8 +3778,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iallreduce",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3796,8 +3794,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iallreduce_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3812,10 +3810,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ialltoall",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3829,10 +3827,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ialltoall_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -3846,13 +3844,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ialltoallv",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -3865,13 +3863,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ialltoallv_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -3884,14 +3882,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ialltoallw",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
@@ -3903,14 +3901,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ialltoallw_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
@@ -3933,7 +3931,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ibcast",
         params: &[
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3948,7 +3946,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ibcast_c",
         params: &[
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3963,7 +3961,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ibsend",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3979,7 +3977,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ibsend_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -3995,8 +3993,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iexscan",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4011,8 +4009,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iexscan_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4027,10 +4025,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Igather",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4045,10 +4043,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Igather_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, ROOT_ONLY | LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4063,12 +4061,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Igatherv",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
-            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
+            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4082,12 +4080,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Igatherv_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
-            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
+            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4116,7 +4114,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Imrecv",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("message", Kind::Message, CType::Handle, Passing::Pointer, Direction::InOut, Length::One, 0),
@@ -4130,7 +4128,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Imrecv_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("message", Kind::Message, CType::Handle, Passing::Pointer, Direction::InOut, Length::One, 0),
@@ -4144,10 +4142,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_allgather",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4161,10 +4159,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_allgather_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4178,12 +4176,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_allgatherv",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -4196,12 +4194,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_allgatherv_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -4214,10 +4212,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_alltoall",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4231,10 +4229,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_alltoall_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4248,13 +4246,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_alltoallv",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -4267,13 +4265,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_alltoallv_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -4286,14 +4284,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_alltoallw",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
@@ -4305,14 +4303,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ineighbor_alltoallw_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
         ],
@@ -4537,7 +4535,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -4554,7 +4552,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 7, timing: Timing::Blocking, kinship: Kinship::Inter },
+        class: Class::CommConstructor { parent: None, child: 7, timing: Timing::Blocking },
         since: Version(4, 0),
     },
     Procedure {
@@ -4566,7 +4564,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking, kinship: Kinship::Intra },
+        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -4586,7 +4584,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Irecv",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("source", Kind::Source, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4602,7 +4600,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Irecv_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("source", Kind::Source, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4618,8 +4616,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ireduce",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4635,8 +4633,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ireduce_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4652,9 +4650,9 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ireduce_scatter",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4668,8 +4666,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ireduce_scatter_block",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4684,8 +4682,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ireduce_scatter_block_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4700,9 +4698,9 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ireduce_scatter_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4716,7 +4714,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Irsend",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4732,7 +4730,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Irsend_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4758,8 +4756,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iscan",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4774,8 +4772,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iscan_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -4790,10 +4788,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iscatter",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4808,10 +4806,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iscatter_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, ROOT_ONLY | LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4826,11 +4824,11 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iscatterv",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
-            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
+            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4845,11 +4843,11 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Iscatterv_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
-            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
+            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4864,7 +4862,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Isend",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4880,7 +4878,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Isend_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4896,12 +4894,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Isendrecv",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtag", Kind::Tag, CType::Int, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("source", Kind::Source, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4917,12 +4915,12 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Isendrecv_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtag", Kind::Tag, CType::Int, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("source", Kind::Source, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4938,7 +4936,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Isendrecv_replace",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4956,7 +4954,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Isendrecv_replace_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::InOut, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4974,7 +4972,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Issend",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -4990,7 +4988,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Issend_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -5155,10 +5153,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_allgather_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5173,10 +5171,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_allgather_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5225,11 +5223,11 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_allgatherv_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5244,11 +5242,11 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_allgatherv_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5295,10 +5293,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_alltoall_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5313,10 +5311,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_alltoall_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5367,13 +5365,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_alltoallv_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5387,13 +5385,13 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_alltoallv_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5443,14 +5441,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_alltoallw_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -5463,14 +5461,14 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Neighbor_alltoallw_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
-            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
-            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("sdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("sendtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
+            param("rdispls", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, 0),
+            param("recvtypes", Kind::Datatype, CType::Handle, Passing::Array, Direction::In, Length::Implied, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("request", Kind::Request, CType::Handle, Passing::Pointer, Direction::Out, Length::One, 0),
@@ -5753,7 +5751,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Precv_init",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("partitions", Kind::Partition, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -5814,7 +5812,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Put",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -5831,7 +5829,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Put_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -5858,7 +5856,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Raccumulate",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -5877,7 +5875,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Raccumulate_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -5928,7 +5926,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Recv_init",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("source", Kind::Source, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -5944,7 +5942,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Recv_init_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("source", Kind::Source, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -5992,8 +5990,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Reduce_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6010,8 +6008,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Reduce_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6101,8 +6099,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Reduce_scatter_block_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6118,8 +6116,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Reduce_scatter_block_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6150,9 +6148,9 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Reduce_scatter_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6167,9 +6165,9 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Reduce_scatter_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
-            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
+            param("recvcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("comm", Kind::Communicator, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6345,7 +6343,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rget",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6363,10 +6361,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rget_accumulate",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("result_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("result_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6385,10 +6383,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rget_accumulate_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("result_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("result_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("result_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6407,7 +6405,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rget_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6425,7 +6423,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rput",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6443,7 +6441,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rput_c",
         params: &[
-            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("origin_addr", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("origin_count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("origin_datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("target_rank", Kind::TargetRank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6491,7 +6489,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rsend_init",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6507,7 +6505,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Rsend_init_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6553,8 +6551,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Scan_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6570,8 +6568,8 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Scan_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("op", Kind::Operation, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -6621,10 +6619,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Scatter_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
             param("sendcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6640,10 +6638,10 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Scatter_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
             param("sendcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, ROOT_ONLY | LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, 0),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6695,11 +6693,11 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Scatterv_init",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
-            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
+            param("sendcounts", Kind::Count, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
+            param("displs", Kind::Displacement, CType::Int, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("recvcount", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6715,11 +6713,11 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Scatterv_init_c",
         params: &[
-            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS | ROOT_ONLY),
-            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
-            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ASYNCHRONOUS | ROOT_ONLY | LARGE),
+            param("sendbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ROOT_ONLY),
+            param("sendcounts", Kind::Count, CType::Count, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
+            param("displs", Kind::Displacement, CType::Aint, Passing::Array, Direction::In, Length::Implied, ROOT_ONLY | LARGE),
             param("sendtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, ROOT_ONLY),
-            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ASYNCHRONOUS | ROOT_ONLY),
+            param("recvbuf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::Out, Length::One, ROOT_ONLY),
             param("recvcount", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("recvtype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("root", Kind::Root, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6765,7 +6763,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Send_init",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6781,7 +6779,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Send_init_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -6876,7 +6874,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_Session_attach_buffer",
         params: &[
             param("session", Kind::Session, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Int, Passing::Value, Direction::In, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -6888,7 +6886,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_Session_attach_buffer_c",
         params: &[
             param("session", Kind::Session, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buffer", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -7129,7 +7127,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ssend_init",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -7145,7 +7143,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Ssend_init_c",
         params: &[
-            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("buf", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("count", Kind::Count, CType::Count, Passing::Value, Direction::In, Length::One, LARGE),
             param("datatype", Kind::Datatype, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
             param("dest", Kind::Dest, CType::Int, Passing::Value, Direction::In, Length::One, 0),
@@ -7340,7 +7338,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_Status_set_source",
         params: &[
             param("status", Kind::Status, CType::Status, Passing::Pointer, Direction::InOut, Length::One, 0),
-            param("source", Kind::Source, CType::Int, Passing::Value, Direction::In, Length::One, 0),
+            param("source", Kind::Rank, CType::Int, Passing::Value, Direction::In, Length::One, 0),
         ],
         sides: &[],
         returns: Return::ErrorCode,
@@ -9012,7 +9010,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_Win_attach",
         params: &[
             param("win", Kind::Window, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Aint, Passing::Value, Direction::In, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
@@ -9054,7 +9052,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Win_create",
         params: &[
-            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Aint, Passing::Value, Direction::In, Length::One, 0),
             param("disp_unit", Kind::Displacement, CType::Int, Passing::Value, Direction::In, Length::One, 0),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -9069,7 +9067,7 @@ pub static PROCEDURES: &[Procedure] = &[
     Procedure {
         name: "MPI_Win_create_c",
         params: &[
-            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
             param("size", Kind::Bytes, CType::Aint, Passing::Value, Direction::In, Length::One, 0),
             param("disp_unit", Kind::Displacement, CType::Aint, Passing::Value, Direction::In, Length::One, LARGE),
             param("info", Kind::Info, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
@@ -9132,7 +9130,7 @@ pub static PROCEDURES: &[Procedure] = &[
         name: "MPI_Win_detach",
         params: &[
             param("win", Kind::Window, CType::Handle, Passing::Value, Direction::In, Length::One, 0),
-            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, ASYNCHRONOUS),
+            param("base", Kind::Buffer, CType::Void, Passing::Pointer, Direction::In, Length::One, 0),
         ],
         sides: &[Side { buffer: 1, count: None, datatype: None, partitions: None }],
         returns: Return::ErrorCode,

@@ -79,17 +79,6 @@ pub enum Vector {
     CountsAndTypes,
 }
 
-/// Kind of a new communicator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kinship {
-    /// Intracommunicator.
-    Intra,
-    /// Intercommunicator.
-    Inter,
-    /// What its parent is.
-    AsParent,
-}
-
 /// What a one-sided procedure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RmaStep {
@@ -199,8 +188,6 @@ pub enum Class {
         child: u8,
         /// Blocking or nonblocking.
         timing: Timing,
-        /// Kind of the new communicator.
-        kinship: Kinship,
     },
     /// Frees a communicator.
     CommFree {
@@ -245,4 +232,11 @@ pub enum Class {
     DatatypeFree,
     /// Anything else.
     Other,
+}
+
+impl Class {
+    /// It sends or is a collective: a persistent form of it makes a request that does, once it is started.
+    pub fn sends(&self) -> bool {
+        matches!(self, Class::Send { .. } | Class::Collective { .. })
+    }
 }

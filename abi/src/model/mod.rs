@@ -4,7 +4,7 @@
 
 mod class;
 
-pub use class::{Class, IoStep, Kinship, Pattern, RmaStep, SendMode, Timing, Vector, Which};
+pub use class::{Class, IoStep, Pattern, RmaStep, SendMode, Timing, Vector, Which};
 
 /// Version of the MPI standard, as (major, minor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -192,8 +192,6 @@ pub struct Param {
     pub direction: Direction,
     /// Number of elements, if an array.
     pub length: Length,
-    /// MPI may use the memory until the operation completes.
-    pub asynchronous: bool,
     /// Significant at the root only.
     pub root_only: bool,
     /// This argument is wider in the large-count (`_c`) procedure than in the plain one.

@@ -33,9 +33,12 @@ fn main() -> std::io::Result<()> {
         }
     }
     symbol("phasecast_facade_starts", &ask(PROCEDURES.len()));
-    for (name, slot) in [("clock_gettime", 1), ("gettimeofday", 2), ("time", 3)] {
-        symbol(name, &format!("\"jmp [r11 + {}]\"", 8 * slot));
+    for (name, slot) in [("clock_gettime", 1), ("gettimeofday", 2)] {
+        let call = format!("\"sub rsp, 8\", \"call [r11 + {}]\", \"add rsp, 8\"", 8 * slot);
+        let tell = "\"test eax, eax\", \"js 3f\", \"ret\", \"3:\", \"mov edi, eax\", \"jmp {tell}\"";
+        symbol(name, &format!("{call}, {tell}, tell = sym crate::tell_error"));
     }
+    symbol("time", "\"jmp [r11 + 24]\"");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     std::fs::write(out.join("symbols.rs"), text)?;
     std::fs::write(out.join("entries.rs"), fortran::entries())?;

@@ -55,6 +55,17 @@ unsafe extern "C" fn clean(_: usize, _: *mut *mut u8, environment: *mut *mut u8)
     }
 }
 
+unsafe extern "C" {
+    fn __errno_location() -> *mut i32;
+}
+
+/// What a clock returns that the kernel has answered with an error.
+extern "C" fn tell_error(answer: i32) -> i32 {
+    // SAFETY: the program's C library has this word for each thread.
+    unsafe { *__errno_location() = -answer };
+    -1
+}
+
 /// # Safety
 /// `text` ends in zero.
 unsafe fn starts(text: *const u8, with: &[u8]) -> bool {

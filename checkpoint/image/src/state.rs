@@ -152,7 +152,7 @@ pub struct State {
     pub size: u32,
     /// The cut.
     pub cut: u32,
-    /// The digest of the program's file.
+    /// The path of the program's file.
     pub program: String,
     /// Address of the main thread's frame on its stack: its registers at the cut.
     pub frame: u64,
@@ -279,14 +279,9 @@ impl State {
             sections.push(("hashes".to_string(), hashes));
         }
         sections.extend(self.sections.iter().map(|(name, content)| (format!("+{name}"), content.clone())));
-        if let Some((name, content)) = sections.iter().find(|(_, content)| content.len() > codec::MAX_BLOCK) {
-            return Err(wrong(format!(
-                "its part `{name}` has {} bytes, more than {}",
-                content.len(),
-                codec::MAX_BLOCK
-            )));
-        }
-        Ok(Container { kind: KIND.into(), version: VERSION, manifest, sections }.to_bytes())
+        let container = Container { kind: KIND.into(), version: VERSION, manifest, sections };
+        container.check().map_err(wrong)?;
+        Ok(container.to_bytes())
     }
 
     /// Reads one from the bytes of a file; `path` is for messages.

@@ -32,9 +32,7 @@ impl Session {
         let mut found = std::mem::take(&mut self.lingering);
         found.retain(|attribute| self.lingers(attribute));
         self.lingering = found.clone();
-        let library = self.library;
         for (kind, word) in KINDS {
-            let keys = self.keys_of(word);
             let objects = self.objects.in_use(kind);
             // One in the making has no handle below yet.
             let made = objects.into_iter().filter(|(_, lower)| *lower != 0);
@@ -43,20 +41,28 @@ impl Session {
                 handles
                     .extend(["MPI_COMM_WORLD", "MPI_COMM_SELF"].into_iter().filter_map(|name| self.values.above(name)));
             }
-            for &(key, below) in &keys {
-                for &object in &handles {
-                    let lower = self.down_handle(kind, object);
-                    let (mut value, mut flag) = (0usize, 0i32);
-                    let (value_at, flag_at) = (&raw mut value, &raw mut flag);
-                    match kind {
-                        Kind::Communicator => lower!(library, MPI_Comm_get_attr(lower, below, value_at, flag_at)),
-                        Kind::Datatype => lower!(library, MPI_Type_get_attr(lower, below, value_at, flag_at)),
-                        _ => lower!(library, MPI_Win_get_attr(lower, below, value_at, flag_at)),
-                    };
-                    if flag != 0 {
-                        let slot = crate::objects::slot(kind) as u8;
-                        found.push(Attribute { kind: slot, object: object as u64, key, value });
-                    }
+            found.extend(self.attributes_of(kind, word, &handles));
+        }
+        found
+    }
+
+    /// Those that are set on some objects of a kind.
+    fn attributes_of(&mut self, kind: Kind, word: &str, handles: &[usize]) -> Vec<Attribute> {
+        let library = self.library;
+        let mut found = Vec::new();
+        for (key, below) in self.keys_of(word) {
+            for &object in handles {
+                let lower = self.down_handle(kind, object);
+                let (mut value, mut flag) = (0usize, 0i32);
+                let (value_at, flag_at) = (&raw mut value, &raw mut flag);
+                match kind {
+                    Kind::Communicator => lower!(library, MPI_Comm_get_attr(lower, below, value_at, flag_at)),
+                    Kind::Datatype => lower!(library, MPI_Type_get_attr(lower, below, value_at, flag_at)),
+                    _ => lower!(library, MPI_Win_get_attr(lower, below, value_at, flag_at)),
+                };
+                if flag != 0 {
+                    let slot = crate::objects::slot(kind) as u8;
+                    found.push(Attribute { kind: slot, object: object as u64, key, value });
                 }
             }
         }
@@ -122,11 +128,10 @@ pub unsafe fn free_type(call: &mut Call) -> usize {
     let mut s = session();
     // SAFETY: the caller's: the datatype.
     let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, Kind::Datatype)) };
-    if !s.objects.in_use(Kind::Keyval).is_empty() {
-        let slot = crate::objects::slot(Kind::Datatype) as u8;
-        let mut of_it = s.attributes();
-        of_it.retain(|a| (a.kind, a.object) == (slot, handle as u64) && !s.lingers(a));
+    let number = s.decode(Kind::Datatype, handle);
+    if number.and_then(|number| s.objects.get(Kind::Datatype, number)).is_some_and(|object| object.references == 1) {
         // Which of them outlive it is looked at where they are asked for.
+        let of_it = s.attributes_of(Kind::Datatype, "Type", &[handle]);
         s.lingering.extend(of_it);
     }
     drop(s);

@@ -74,10 +74,9 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     }
     // SAFETY: filled in above.
     let numbers = unsafe { std::slice::from_raw_parts_mut(numbers, count) };
-    let chosen = match places.which {
-        Which::Any | Which::Some if !s.recorded.is_empty() => s.choose_recorded(numbers),
-        _ => None,
-    };
+    if matches!(places.which, Which::Any | Which::Some) && !s.recorded.is_empty() {
+        s.choose_recorded(numbers);
+    }
     let mut done = 0;
     for (i, &number) in numbers.iter().enumerate() {
         let mut below = null;
@@ -95,7 +94,6 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     if done > 0 && out.places.which != Which::All {
         // SAFETY: the caller's.
         let (comm, error) = unsafe { out.take_done(&mut s) };
-        s.chosen_is_taken(chosen);
         drop(s);
         return crate::hand_out::raise(comm, error);
     }
@@ -107,9 +105,7 @@ pub unsafe fn complete(call: &mut Call) -> usize {
     let result = unsafe { invoke(shape.function, &below[..shape.lanes.len()]) };
     let mut s = session();
     // SAFETY: the library has filled in what it says.
-    let result = unsafe { out.after(&mut s, result, statuses, size) };
-    s.chosen_is_taken(chosen);
-    result
+    unsafe { out.after(&mut s, result, statuses, size) }
 }
 
 /// Completes a request by itself that the library knows: nothing was done at a cut.
@@ -212,9 +208,10 @@ impl Outcome<'_> {
                 return 0;
             }
             let received = matches!(what, What::Recv | What::Exchange) && counts;
+            let recorded = !s.recorded.is_empty() && matches!(what, What::Recv | What::Exchange);
             let status: Status = match stage {
                 Stage::Done(saved) => saved.into(),
-                _ if at.is_none() && !received => Status::default(),
+                _ if at.is_none() && !received && !recorded => Status::default(),
                 _ => below.map_or_else(Status::default, |below| read_status(lower, below)),
             };
             if let Some(at) = at {
@@ -226,6 +223,9 @@ impl Outcome<'_> {
                 } else if status.source >= 0 {
                     s.event();
                 }
+            }
+            if recorded && !status.cancelled {
+                s.completion_is_taken(comm, &status);
             }
             if what == What::NewComm {
                 s.comm_is_made(number);

@@ -327,10 +327,11 @@ impl Session {
         let Some(request) = self.requests.get(number) else { return true };
         let (what, counts, comm, persistent) = (request.what, request.counts, request.comm, request.persistent);
         let counted = request.counted;
-        let saved = if matches!(what, What::Recv | What::Exchange) && counts {
+        let saved = if matches!(what, What::Recv | What::Exchange) {
             // SAFETY: filled in by the test.
             let status = unsafe { read_status(library.abi, at as usize) };
-            if !status.cancelled
+            if counts
+                && !status.cancelled
                 && !counted
                 && let Some(world) = self.world_rank(comm, status.source)
             {
@@ -353,6 +354,12 @@ impl Session {
             request.counted = true;
         }
         self.requests.set_stage(number, Stage::Done(saved));
+        if self.objects.get(Kind::Request, number).is_some_and(|object| object.references == 0) {
+            if persistent {
+                lower!(library, MPI_Request_free(&raw mut handle));
+            }
+            self.finish_request(number);
+        }
         true
     }
 

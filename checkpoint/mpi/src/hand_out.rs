@@ -58,9 +58,7 @@ unsafe fn deliver_to(message: &Message, buffer: usize, count: usize, datatype: u
 }
 
 fn buffer_of(shape: &Shape, args: &[usize; MOST]) -> (usize, usize, usize) {
-    let Some(side) = shape.procedure.recv_sides().next().or_else(|| shape.procedure.sides.first()) else {
-        return (0, 0, 0);
-    };
+    let Some(side) = shape.procedure.recv_sides().next() else { return (0, 0, 0) };
     let arg = |at: Option<u8>| at.map_or(0, |at| args[usize::from(at)]);
     (args[usize::from(side.buffer)], arg(side.count), arg(side.datatype))
 }

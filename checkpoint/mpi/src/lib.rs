@@ -31,6 +31,7 @@ mod objects;
 mod point;
 mod recorded;
 mod references;
+mod remade;
 mod replay;
 mod requests;
 mod route;

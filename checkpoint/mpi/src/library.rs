@@ -37,7 +37,8 @@ pub struct Library {
 
 impl Library {
     /// Loads the library that belongs to the launcher of this process: the one that `PHASECAST_MPI` names; Open MPI's
-    /// where its launcher has set `OMPI_COMM_WORLD_RANK`; else one of MPICH's kin.
+    /// where its launcher has set `OMPI_COMM_WORLD_RANK`, one of MPICH's kin where it has set `PMI_RANK` or `PMI_FD`; else
+    /// the first of all these that there is.
     ///
     /// # Errors
     /// If there is none.

@@ -110,7 +110,7 @@ pub fn start_library(library: &Library, level: i32) -> Result<(i32, (i32, i32)),
     let below = library.abi.from_neutral(Domain::ThreadLevel, level.into(), library).unwrap_or(0) as usize;
     let mut provided = 0i32;
     let rc = phasecast_process::threads::without_signals(|| {
-        lower!(library, MPI_Init_thread(0, 0, below, &raw mut provided))
+        phasecast_process::children::of_library(|| lower!(library, MPI_Init_thread(0, 0, below, &raw mut provided)))
     });
     if rc != 0 {
         return Err(format!("MPI_Init_thread of {} failed with {rc}", library.name));

@@ -32,7 +32,8 @@ pub struct Record {
     pub arguments: Vec<Argument>,
     /// The object that it made: argument, slot of its kind, number.
     pub made: Option<(u8, u8, u32)>,
-    /// Objects that it made besides, in arrays: slots of their kinds, numbers.
+    /// Objects that it yielded in an array, but for predefined ones: slots of their kinds, numbers, [`NOT_MADE`] for one that
+    /// was there before.
     pub also: Vec<(u8, u32)>,
     /// The program's handle of the object that it changed, with the slot of its kind.
     pub changed: Option<(u8, u64)>,
@@ -43,6 +44,9 @@ pub struct Record {
     /// The number that all members of a communicator agree on; 0 for other objects.
     pub comm: u64,
 }
+
+/// In place of the number of an object that a call has yielded and not made.
+pub const NOT_MADE: u32 = u32::MAX;
 
 /// The log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -87,6 +91,7 @@ pub unsafe fn keep(s: &mut Session, shape: &'static Shape, args: &[usize; MOST],
         record.comm = comm.number;
         let least = comm.members.iter().min().map_or(0, |&rank| rank as u32 as usize);
         record.as_split(least, comm.rank as u32 as usize);
+        record.as_adjacent(s, above);
     }
     let number = s.log_add(record);
     if let Some(object) = s.objects.get_mut(kind, new) {
@@ -94,16 +99,17 @@ pub unsafe fn keep(s: &mut Session, shape: &'static Shape, args: &[usize; MOST],
     }
 }
 
-/// Takes note of objects that a call has made in an array.
+/// Takes note of objects that a call has yielded in an array; [`NOT_MADE`] are those that were there before.
 ///
 /// # Safety
 /// As for [`made`].
-pub unsafe fn made_several(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], new: &[(Kind, u32)]) {
+pub unsafe fn made_several(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], yielded: &[(Kind, u32)]) {
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
-    record.also = new.iter().map(|&(kind, number)| (slot(kind) as u8, number)).collect();
+    record.also = yielded.iter().map(|&(kind, number)| (slot(kind) as u8, number)).collect();
+    let own: Vec<(Kind, u32)> = record.own().collect();
     let record = s.log_add(record);
-    for &(kind, number) in new {
+    for (kind, number) in own {
         if let Some(object) = s.objects.get_mut(kind, number) {
             // The record makes all of them: none goes before the others.
             (object.record, object.users) = (Some(record), object.users + 1);
@@ -136,18 +142,10 @@ pub unsafe fn took_part(s: &mut Session, shape: &'static Shape, args: &[usize; M
 }
 
 impl Record {
-    /// Ranks that share something on this machine stay together on another, where others may share it:
-    /// `MPI_Comm_split_type` is made again as `MPI_Comm_split`.
-    fn as_split(&mut self, color: usize, key: usize) {
-        if self.procedure != "MPI_Comm_split_type" {
-            return;
-        }
-        let [comm, _, _, _, new] = &mut self.arguments[..] else { return };
-        let placeholder = || Argument::Word(0);
-        let (comm, new) = (std::mem::replace(comm, placeholder()), std::mem::replace(new, placeholder()));
-        self.arguments = vec![comm, Argument::Word(color), Argument::Word(key), new];
-        self.procedure = "MPI_Comm_split".into();
-        self.needs.retain(|&(kind, _)| usize::from(kind) == slot(Kind::Communicator));
+    /// The objects that it made in an array.
+    fn own(&self) -> impl Iterator<Item = (Kind, u32)> {
+        let made = self.also.iter().filter(|(_, number)| *number != NOT_MADE);
+        made.map(|&(kind, number)| (crate::objects::KINDS[usize::from(kind)], number))
     }
 }
 
@@ -225,7 +223,9 @@ unsafe fn argument(
         _ => 8,
     };
     if param.direction == Direction::Out {
-        return Argument::Room(size.max(8) * 64);
+        // SAFETY: the caller's.
+        let count = unsafe { s.elements(shape, args, i, param.length) };
+        return Argument::Room(size.max(8) * count.max(64));
     }
     // SAFETY: the caller's: what the procedure has read.
     unsafe {
@@ -299,6 +299,22 @@ impl Session {
         object.users = object.users.saturating_sub(1);
         if object.users == 0 && object.references == 0 {
             self.drop_object(kind, index);
+        } else if object.references == 0 {
+            self.all_freed(kind, index);
+        }
+    }
+
+    /// Objects that one record makes together ([`made_several`]) go when the last of them is needed by nothing else.
+    fn all_freed(&mut self, kind: Kind, index: u32) {
+        let Some(number) = self.objects.get(kind, index).and_then(|object| object.record) else { return };
+        let Some(record) = self.log.records.get(&number).filter(|record| !record.also.is_empty()) else { return };
+        let own: Vec<(Kind, u32)> = record.own().collect();
+        let idle = |&(kind, index): &(Kind, u32)| {
+            self.objects.get(kind, index).is_none_or(|object| object.references == 0 && object.users <= 1)
+        };
+        if own.iter().all(idle) {
+            self.log_remove(number);
+            own.into_iter().for_each(|(kind, index)| self.unused(kind, index));
         }
     }
 
@@ -311,7 +327,10 @@ impl Session {
         if references > 0 {
             return;
         }
-        self.objects.forget_lower(kind, lower);
+        // A handler that is set on something is still there to be asked for.
+        if kind != Kind::Errhandler || users == 0 {
+            self.objects.forget_lower(kind, lower);
+        }
         if kind == Kind::Communicator {
             // What was set on it is gone, even where it has to be made again for others.
             let changed = (slot(kind) as u8, handle as u64);
@@ -323,6 +342,8 @@ impl Session {
             self.objects.unset_lower(kind, index);
         } else if users == 0 {
             self.drop_object(kind, index);
+        } else {
+            self.all_freed(kind, index);
         }
     }
 
@@ -331,7 +352,10 @@ impl Session {
         if kind == Kind::Communicator && object.record.is_some_and(|n| self.log.records.contains_key(&n)) {
             return;
         }
-        let record = object.record;
+        let (record, lower) = (object.record, object.lower);
+        if self.objects.by_lower(kind, lower) == Some(index) {
+            self.objects.forget_lower(kind, lower);
+        }
         let changed = (slot(kind) as u8, self.objects.encode(kind, index) as u64);
         if lasting(kind) {
             self.log_remove_changes(changed, |_| true);

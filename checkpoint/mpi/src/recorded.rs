@@ -2,8 +2,9 @@
 //! and the completion of one of several requests. Programs that go by what came (a master that serves whichever worker
 //! asks) do the same again only if they take the same again.
 use crate::memory::TAG_BOUND;
-use crate::requests::Stage;
+use crate::requests::{Stage, What};
 use crate::session::Session;
+use phasecast_abi::Status;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -46,6 +47,12 @@ impl Recorded {
     }
 }
 
+/// Whether a tag is the recorded one. One above what programs are told of here comes from the bound that the base run was
+/// told of: it is another.
+fn is_tag(recorded: i32, tag: i32) -> bool {
+    tag == recorded || recorded > TAG_BOUND
+}
+
 impl Session {
     /// The source, in the program's form, that a receive is to name: what was recorded in place of any.
     pub fn recorded_source(&mut self, comm: usize, source: usize) -> usize {
@@ -67,16 +74,18 @@ impl Session {
         }
     }
 
-    /// Leaves of these requests, by their numbers, only the one that is to be completed, if it is among them.
-    pub fn choose_recorded(&self, numbers: &mut [u32]) -> Option<u32> {
-        let Some(Taken::Completion(source, tag)) = self.recorded.next() else { return None };
+    /// Leaves of the receives among these requests, by their numbers, only the one that is to be completed, if it is there.
+    pub fn choose_recorded(&self, numbers: &mut [u32]) {
+        let Some(Taken::Completion(source, tag)) = self.recorded.next() else { return };
         let any_tag = self.values.upper.layout().any_tag;
-        // A tag above what programs are told of here comes from the bound that the base run was told of: it is another.
-        let fits = |wanted: i32| wanted == tag || wanted == any_tag || tag > TAG_BOUND;
-        let chosen = numbers.iter().position(|&number| self.receives_from(number, source).is_some_and(fits))?;
-        let number = numbers[chosen];
-        numbers.iter_mut().enumerate().filter(|(i, _)| *i != chosen).for_each(|(_, other)| *other = u32::MAX);
-        Some(number)
+        let fits = |wanted: i32| is_tag(tag, wanted) || wanted == any_tag;
+        let chosen = numbers.iter().position(|&number| self.receives_from(number, source).is_some_and(fits));
+        let Some(chosen) = chosen else { return };
+        let receives = |number: &u32| {
+            self.requests.get(*number).is_some_and(|request| matches!(request.what, What::Recv | What::Exchange))
+        };
+        let others = numbers.iter_mut().enumerate().filter(|(i, number)| *i != chosen && receives(number));
+        others.for_each(|(_, other)| *other = u32::MAX);
     }
 
     /// The tag that a request receives with, if it is a receive under way from this rank of the world.
@@ -88,10 +97,13 @@ impl Session {
         (i64::from(peer) == i64::from(source)).then_some(request.args[tag] as i32)
     }
 
-    /// Takes note of the chosen request if it is complete.
-    pub fn chosen_is_taken(&mut self, chosen: Option<u32>) {
-        let waits = |number| self.requests.get(number).is_some_and(|request| request.stage != Stage::Inactive);
-        if chosen.is_some_and(|number| !waits(number)) {
+    /// A receive is complete: takes note if that is what comes next, whichever call has completed it.
+    #[cold]
+    pub fn completion_is_taken(&mut self, comm: usize, status: &Status) {
+        if let Some(Taken::Completion(source, tag)) = self.recorded.next()
+            && self.world_rank(comm, status.source) == Some(source as usize)
+            && is_tag(tag, status.tag)
+        {
             self.recorded.taken();
         }
     }

@@ -1,4 +1,5 @@
-//! Objects of which the program has several handles, as it has asked for them several times: groups and error handlers.
+//! Objects of which the program has several handles, as it has asked for them several times: groups, error handlers and
+//! datatypes.
 use crate::calls::lower;
 use crate::session::Session;
 use crate::words::{handle_bytes, read_handle, write_handle};
@@ -6,17 +7,25 @@ use phasecast_abi::Kind;
 
 impl Session {
     /// The library has given an object once more, and counts a reference more where objects are freed by references: it is
-    /// given back at once, as a restart makes the object once, however many handles of it the program has.
-    pub fn one_more(&mut self, kind: Kind, index: u32, mut handle: usize) {
+    /// given back at once, as a restart makes the object once, however many handles of it the program has. One that the
+    /// program had freed it has again now.
+    pub fn one_more(&mut self, kind: Kind, index: u32, handle: usize) {
+        let Some(object) = self.objects.get_mut(kind, index) else { return };
+        object.references += u32::from(!self.restoring);
+        if object.references > 1 || self.restoring {
+            self.give_back(kind, handle);
+        }
+    }
+
+    /// The library need not keep an object for us.
+    pub fn give_back(&self, kind: Kind, mut handle: usize) {
         let library = self.library;
         match kind {
             Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
             Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
+            Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
             _ => 0,
         };
-        if let Some(object) = self.objects.get_mut(kind, index) {
-            object.references += 1;
-        }
     }
 
     /// If the handle is one of several that the program has of an object ([`Session::one_more`]), frees it, of which the library
@@ -35,9 +44,8 @@ impl Session {
             return false;
         }
         object.references -= 1;
-        let null = if kind == Kind::Group { "MPI_GROUP_NULL" } else { "MPI_ERRHANDLER_NULL" };
         // SAFETY: the caller's.
-        unsafe { write_handle(at, bytes, self.values.above(null).unwrap_or(0)) };
+        unsafe { write_handle(at, bytes, self.values.null(kind).unwrap_or(0)) };
         true
     }
 }

@@ -9,7 +9,7 @@ use crate::drain::Drained;
 use crate::errors::Own;
 use crate::files::Pointers;
 use crate::life;
-use crate::log::{Argument, Log, Record};
+use crate::log::{Argument, Log, NOT_MADE, Record};
 use crate::memory::Lent;
 use crate::objects::{KINDS, Objects};
 use crate::recorded::Recorded;
@@ -189,17 +189,21 @@ unsafe fn again(record: &Record) -> Result<(), String> {
         let all = record.made.map(|(_, kind, number)| (kind, number)).into_iter().chain(record.also.iter().copied());
         s.replaying = all.map(|(kind, number)| (KINDS[usize::from(kind)], number)).collect();
         s.replaying.reverse();
+        s.replaying_at = record.made.map(|(argument, ..)| usize::from(argument));
         &s.shapes[index]
     };
     // SAFETY: the caller's.
     let result = unsafe { crate::route::again(index, shape, &args) };
     let mut s = session();
-    s.replaying.clear();
+    let left = std::mem::take(&mut s.replaying);
     if let Some(reason) = s.trouble.take() {
         return Err(format!("{} cannot be made again: {reason}", record.procedure));
     }
     if result as i32 != 0 {
         return Err(format!("{} cannot be made again: {}", record.procedure, error_name(s.values.upper, result)));
+    }
+    if left.iter().any(|(_, number)| *number != NOT_MADE) {
+        return Err(format!("{} cannot be made again: it yields no object here", record.procedure));
     }
     Ok(())
 }
@@ -215,7 +219,10 @@ impl Session {
             .collect();
         let library = self.library;
         for (kind, mut handle) in dead {
-            self.objects.forget_lower(kind, handle);
+            // As where the program has freed it.
+            if kind != Kind::Errhandler {
+                self.objects.forget_lower(kind, handle);
+            }
             match kind {
                 Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
                 Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),

@@ -36,6 +36,12 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
             return attributes::free_key;
         }
         "MPI_Type_free" => return attributes::free_type,
+        "MPI_Register_datarep"
+        | "MPI_Register_datarep_c"
+        | "MPI_T_pvar_session_create"
+        | "MPI_T_pvar_handle_alloc"
+        | "MPI_T_cvar_handle_alloc"
+        | "MPI_T_event_handle_alloc" => return unfollowed,
         "MPI_File_open" => return files::open,
         "MPI_File_delete" => return files::delete,
         "MPI_Grequest_start" => return callbacks::generalized,
@@ -92,6 +98,23 @@ unsafe fn event(call: &mut Call) -> usize {
     if result as i32 == 0 {
         let mut s = session();
         if s.hooks.collectives { s.count_collective(call) } else { s.event() }
+    }
+    result
+}
+
+/// The program gets something of the library's own, or the library something of the program's, that is not followed.
+///
+/// # Safety
+/// A call of the gate.
+unsafe fn unfollowed(call: &mut Call) -> usize {
+    // SAFETY: the caller's.
+    let result = unsafe { forward::forward(call) };
+    if result as i32 == 0 {
+        let reason = format!("the program has called {}, of which no image is made", call.shape.procedure.name);
+        let mut s = session();
+        if !s.unsaveable.contains(&reason) {
+            s.unsaveable.push(reason);
+        }
     }
     result
 }

@@ -100,6 +100,8 @@ pub struct Session {
     pub restoring: bool,
     /// The objects that a recorded call makes again, the first one last.
     pub replaying: Vec<(phasecast_abi::Kind, u32)>,
+    /// The argument for which it does; none if they come in an array.
+    pub replaying_at: Option<usize>,
     /// Fortran handles of predefined objects, where they are not the handles themselves.
     pub fortran: crate::convert::Fortran,
 }
@@ -237,6 +239,7 @@ impl Session {
             multiple: false,
             restoring: false,
             replaying: Vec::new(),
+            replaying_at: None,
             fortran: crate::convert::Fortran::default(),
         }
     }

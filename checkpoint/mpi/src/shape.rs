@@ -3,7 +3,7 @@ use crate::calls::WORDS;
 use crate::library::Library;
 use crate::route::{self, Route};
 use crate::{changes, completion, point};
-use phasecast_abi::{CType, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
+use phasecast_abi::{CType, Class, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
 
 /// How an argument is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,7 +133,9 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let handles = |lane: &Lane| matches!(lane, Lane::Handles(_, Direction::In, _));
         let lasting = lanes.contains(&request) && (function == 0 || lanes.iter().any(handles));
         let freed = |(i, lane): (usize, &Lane)| match lane {
-            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler), Direction::InOut) => Some((i, *kind)),
+            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler | Kind::Datatype), Direction::InOut) => {
+                Some((i, *kind))
+            }
             _ => None,
         };
         let posted = short && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);
@@ -203,10 +205,14 @@ fn lane(procedure: &Procedure, param: &Param, same: bool) -> Lane {
 fn domain(procedure: &Procedure, param: &Param) -> Option<Domain> {
     let written = param.direction != Direction::In;
     Some(match param.kind {
+        // A stride is among them, and those that are ranks are members of a group.
+        Kind::Rank if matches!(param.length, Length::Triples(_)) => return None,
         Kind::Dest | Kind::Source | Kind::Root | Kind::TargetRank | Kind::Rank => Domain::Rank,
         Kind::Tag => Domain::Tag,
         Kind::ThreadLevel => Domain::ThreadLevel,
         Kind::ErrorCode if param.passing == Passing::Array => Domain::ErrorCodesAddress,
+        // What the program ends with is its own number.
+        Kind::ErrorCode if procedure.class == Class::Abort => return None,
         Kind::ErrorCode => Domain::ErrorClass,
         Kind::Index | Kind::ArrayLength | Kind::Count if written => Domain::Undefined,
         Kind::Offset | Kind::Displacement if procedure.name == "MPI_File_set_view" => Domain::FileOffset,

@@ -1,5 +1,5 @@
 //! Start, Request_free, Cancel, Request_get_status: what is done with a request before it is complete.
-use crate::requests::{Stage, What};
+use crate::requests::{Request, Stage, What};
 use crate::session::{Call, session};
 use crate::words::{handle_bytes, read_handle, write_handle, write_one_status};
 use phasecast_abi::{Class, Kind};
@@ -49,7 +49,7 @@ pub unsafe fn start(call: &mut Call) -> usize {
     0
 }
 
-/// Frees a request.
+/// Frees a request. A receive under way stays with us until it is done, at a cut: its message is counted then.
 ///
 /// # Safety
 /// A call of the gate.
@@ -63,15 +63,20 @@ pub unsafe fn free(call: &mut Call) -> usize {
     let library = s.library;
     let null = library.request_null;
     let mut lower = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);
+    let receives = |r: &Request| r.what == What::Recv && r.stage == Stage::Active && r.counts && !r.counted;
+    let stays = s.requests.get(number).is_some_and(receives);
     drop(s);
-    if lower != null {
+    if lower != null && !stays {
         let result = crate::calls::lower!(library, MPI_Request_free(&raw mut lower));
         if result != 0 {
             return session().up_error(result as u32 as usize);
         }
     }
     let mut s = session();
-    s.finish_request(number);
+    match s.objects.get_mut(Kind::Request, number) {
+        Some(object) if stays => object.references = 0,
+        _ => s.finish_request(number),
+    }
     let null = s.values.request_null;
     // SAFETY: as above.
     unsafe { write_handle(at, bytes, null) };

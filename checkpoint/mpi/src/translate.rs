@@ -2,6 +2,7 @@
 //! codes.
 use crate::calls::{MOST, lower};
 use crate::comms;
+use crate::log::NOT_MADE;
 use crate::session::Session;
 use crate::shape::{Lane, Shape};
 use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_one_status, write_status};
@@ -45,16 +46,23 @@ impl Session {
         if kind == Kind::Message && handle == 0 {
             return (self.values.above("MPI_MESSAGE_NULL").unwrap_or(0), None);
         }
-        if kind != Kind::Keyval
-            && let Some(above) = self.values.handle_up(kind, handle)
-        {
-            return (above, None);
-        }
-        if self.replaying.last().is_some_and(|(wanted, _)| *wanted == kind)
+        let predefined = if kind == Kind::Keyval { None } else { self.values.handle_up(kind, handle) };
+        // What is an object of its own in one library may be predefined in another, as an empty group is; in an array the
+        // predefined ones have no place among those that are made again.
+        let again = match predefined {
+            Some(above) => self.replaying_at.is_some() && self.values.null(kind) != Some(above),
+            None => true,
+        };
+        if again
+            && self.replaying.last().is_some_and(|(wanted, _)| *wanted == kind)
             && let Some((_, number)) = self.replaying.pop()
+            && number != NOT_MADE
         {
             self.objects.set_lower(kind, number, handle);
             return (self.objects.encode(kind, number), None);
+        }
+        if let Some(above) = predefined {
+            return (above, None);
         }
         if kind == Kind::Keyval {
             let index = self.objects.add(kind, handle);
@@ -259,6 +267,9 @@ impl Session {
         // SAFETY: the caller's, for all that is read and written here.
         unsafe {
             match shape.lanes[i] {
+                // A record is of one of the objects that a call makes.
+                Lane::HandleAt(_, Direction::Out)
+                    if self.restoring && self.replaying_at.is_some_and(|argument| argument != i) => {}
                 Lane::HandleAt(kind, Direction::Out) => {
                     let handle = read_handle(passed, handle_bytes(lower, kind));
                     let (above, new) = self.up_handle(kind, handle);
@@ -277,14 +288,21 @@ impl Session {
                 Lane::Handles(kind, direction, length) if direction != Direction::In => {
                     let length = self.length(shape, args, length);
                     let (above, under) = (handle_bytes(upper, kind), handle_bytes(lower, kind));
-                    let mut made = Vec::new();
+                    let mut yielded = Vec::new();
                     for i in 0..length {
-                        let (handle, new) = self.up_handle(kind, read_handle(passed + i * under, under));
-                        made.extend(new.map(|number| (kind, number)));
+                        // There may be fewer than there is room for.
+                        let handle = read_handle(passed + i * under, under);
+                        if handle == 0 {
+                            break;
+                        }
+                        let (handle, new) = self.up_handle(kind, handle);
+                        if self.objects.decode(kind, handle).is_some() {
+                            yielded.push((kind, new.unwrap_or(NOT_MADE)));
+                        }
                         write_handle(given + i * above, above, handle);
                     }
-                    if !made.is_empty() {
-                        crate::log::made_several(self, shape, args, &made);
+                    if yielded.iter().any(|&(_, number)| number != NOT_MADE) && !self.restoring {
+                        crate::log::made_several(self, shape, args, &yielded);
                     }
                 }
                 Lane::NumberAt(domain) => {
@@ -318,6 +336,12 @@ impl Session {
                     let length = text.len().min(most - 1);
                     std::ptr::copy_nonoverlapping(text.as_ptr(), given as *mut u8, length);
                     *((given + length) as *mut u8) = 0;
+                    if length < text.len()
+                        && let Some(at) = shape.procedure.param_index(Kind::StringLength)
+                        && shape.procedure.params[at].direction == Direction::Out
+                    {
+                        *(args[at] as *mut i32) = length as i32;
+                    }
                 }
                 _ => {}
             }

@@ -98,6 +98,12 @@ impl Values {
         self.down.iter().map(|(&(kind, above), &below)| (kind, above, below))
     }
 
+    /// The program's null handle of a kind.
+    pub fn null(&self, kind: Kind) -> Option<usize> {
+        let is_null = |c: &&phasecast_abi::Constant| c.domain == Domain::Handle(kind) && c.name.ends_with("_NULL");
+        phasecast_abi::constants().find(is_null).and_then(|c| self.above(c.name))
+    }
+
     /// The program's form of a constant.
     pub fn above(&self, name: &str) -> Option<usize> {
         use phasecast_abi::{Symbols, Value};

@@ -168,7 +168,7 @@ pub fn release() {
 }
 
 /// Whether two descriptors stand for one open file. Where the kernel does not say (in containers it may not be asked), those
-/// of one pipe, socket or device do, and of one file those that are open in the same way at the same place.
+/// of one pipe, socket or device do, and of one file those that are open in the same way and move together.
 fn same(a: i32, b: i32) -> bool {
     const KCMP_FILE: c_int = 0;
     let pid = std::process::id();
@@ -177,8 +177,22 @@ fn same(a: i32, b: i32) -> bool {
     }
     // SAFETY: compares, takes no pointers.
     match unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, a, b) } {
-        -1 => alike(a).is_some_and(|a| alike(b) == Some(a)),
+        -1 => alike(a).is_some_and(|a| alike(b) == Some(a)) && move_together(a, b),
         order => order == 0,
+    }
+}
+
+/// Whether one descriptor moves as the other is moved; true of what has no place.
+fn move_together(a: i32, b: i32) -> bool {
+    // SAFETY: moves what this process has open, and back.
+    unsafe {
+        let at = libc::lseek(a, 0, libc::SEEK_CUR);
+        if at < 0 || libc::lseek(a, at + 1, libc::SEEK_SET) < 0 {
+            return true;
+        }
+        let moved = libc::lseek(b, 0, libc::SEEK_CUR) == at + 1;
+        libc::lseek(a, at, libc::SEEK_SET);
+        moved
     }
 }
 
@@ -337,7 +351,7 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
         // A folder that the run has made is where its copies are.
         What::Special(path) => apart::find(path),
         What::Named { path, size } if file.flags & libc::O_ACCMODE != libc::O_RDONLY => apart::copy(path, *size, None)?,
-        What::Named { path, .. } => apart::find(path),
+        What::Named { path, size } => as_long(apart::find(path), *size)?,
         What::Unnamed(content) => {
             let mut copy = tempfile::NamedTempFile::new_in(scratch)?;
             copy.write_all(content)?;
@@ -364,6 +378,15 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A file to read. One that is shorter than at the cut is another one.
+fn as_long(path: PathBuf, size: u64) -> io::Result<PathBuf> {
+    let found = fs::metadata(&path)?.len();
+    if found < size {
+        return Err(io::Error::other(format!("it has {found} bytes, and had {size} when the image was made")));
+    }
+    Ok(path)
 }
 
 /// What an exec does: files that are to be closed then are.

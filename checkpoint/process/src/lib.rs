@@ -7,6 +7,7 @@
 //! [`threads::restore_main`], [`threads::recreate`], [`gate::resume`].
 pub mod apart;
 mod asking;
+pub mod children;
 mod descriptors;
 pub mod elf;
 mod error;

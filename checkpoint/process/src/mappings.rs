@@ -20,6 +20,15 @@ pub(crate) unsafe fn trapped_mprotect(args: [usize; 6]) -> isize {
     unsafe { syscall!(libc::SYS_mprotect, start, end - start, protection) }
 }
 
+/// The size of the pages that a mapping with such flags is of: the kernel rounds its length up to it.
+fn page_of(flags: c_int) -> usize {
+    if flags & libc::MAP_HUGETLB == 0 {
+        return PAGE;
+    }
+    let bits = (flags >> libc::MAP_HUGE_SHIFT) & libc::MAP_HUGE_MASK;
+    if bits == 0 { HUGE } else { 1usize.wrapping_shl(bits as u32).max(PAGE) }
+}
+
 /// The upper half's mmap.
 ///
 /// # Safety
@@ -27,7 +36,9 @@ pub(crate) unsafe fn trapped_mprotect(args: [usize; 6]) -> isize {
 pub(crate) unsafe fn trapped_mmap(args: [usize; 6]) -> isize {
     let [address, len, protection, flags, file, offset] = args;
     let wanted = flags as c_int;
-    let Some(len) = page_up(len).filter(|l| *l > 0) else { return error(if len == 0 { EINVAL } else { ENOMEM }) };
+    let page = page_of(wanted);
+    let up = page_up(len).and_then(|up| up.checked_next_multiple_of(page));
+    let Some(len) = up.filter(|l| *l > 0) else { return error(if len == 0 { EINVAL } else { ENOMEM }) };
     let map = |address: usize, flags: c_int| {
         // SAFETY: the call of the upper half, at a place that is free or its own.
         unsafe { syscall!(libc::SYS_mmap, address, len, protection, flags, file, offset) }
@@ -50,8 +61,7 @@ pub(crate) unsafe fn trapped_mmap(args: [usize; 6]) -> isize {
         let place = if hint >= RANGE.start && end <= RANGE.end && table.is_free(hint, end) {
             Some(hint)
         } else if wanted & libc::MAP_HUGETLB != 0 {
-            let bits = (wanted >> libc::MAP_HUGE_SHIFT) & libc::MAP_HUGE_MASK;
-            table.find(len, if bits == 0 { HUGE } else { 1usize.wrapping_shl(bits as u32).max(PAGE) })
+            table.find(len, page)
         } else if wanted & libc::MAP_ANONYMOUS != 0 {
             let align = Table::anonymous_align(len);
             table.find(len, align).or_else(|| table.find(len, PAGE))

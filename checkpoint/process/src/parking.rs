@@ -2,7 +2,7 @@
 //! signal; the frame that the kernel put on its stack holds all its registers.
 use crate::processors::{self, Places};
 use crate::space::{self, in_range};
-use crate::sys::{self, failed, syscall};
+use crate::sys::{self, error, failed, syscall};
 use crate::{Error, asking, gate, signals, stub, xstate};
 use libc::{REG_RAX, REG_RIP, REG_RSP, c_int};
 use serde::{Deserialize, Serialize};
@@ -312,8 +312,14 @@ fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -
     place.state.store(ASKED, Release);
     let mut result = send(tid, slot);
     loop {
-        if failed(result) {
+        if result == error(libc::ESRCH) {
             return Ok(false);
+        }
+        if failed(result) {
+            late(format!("thread {tid} cannot be asked to stop"))?;
+            std::thread::sleep(Duration::from_millis(1));
+            result = send(tid, slot);
+            continue;
         }
         match place.state.load(Acquire) {
             PARKED => return Ok(true),

@@ -8,6 +8,9 @@ use std::arch::{asm, naked_asm};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
+/// The instruction that calls the kernel.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
 /// What a new thread needs to become an old one.
 #[repr(C)]
 struct Birth {
@@ -67,7 +70,15 @@ pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
         // SAFETY: the caller's: frame and stack are in restored memory; `birth` lives until the thread is done with it.
         let result = unsafe {
             let context = &*(state.frame as *const libc::ucontext_t);
-            xstate::fit(context.uc_mcontext.fpregs as usize);
+            // A thread that waits in the kernel expects nothing of its wide registers.
+            let instruction = context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
+            let calls = |at: usize| *(at as *const [u8; 2]) == SYSCALL;
+            let waits = calls(instruction) || calls(instruction - 2);
+            if !xstate::fit(context.uc_mcontext.fpregs as usize) && !waits {
+                return Err(Error::Obstacle(
+                    "a thread computes with registers of AVX-512, which this processor keeps in another way".into(),
+                ));
+            }
             clone(flags as usize, stack, &birth)
         };
         if failed(result) {

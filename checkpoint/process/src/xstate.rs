@@ -12,6 +12,8 @@ const MAGIC2: u32 = 0x4650_5845;
 /// x87, SSE and AVX: their places are the same on every processor.
 const COMMON: u64 = 7;
 const AVX: u64 = 4;
+/// Masks and registers of AVX-512.
+const WIDE: u64 = 0xe0;
 
 static SIZE: AtomicU32 = AtomicU32::new(0);
 static FEATURES: AtomicU64 = AtomicU64::new(0);
@@ -54,22 +56,23 @@ pub(crate) unsafe fn learn(state: usize) {
     }
 }
 
-/// Rewrites a state from another processor for this one.
+/// Rewrites a state from another processor for this one. False if wide registers are in use that stand in another place
+/// there: they are lost.
 ///
 /// # Safety
 /// The address is that of a state in restored memory, as the kernel wrote it, or zero.
-pub(crate) unsafe fn fit(state: usize) {
+pub(crate) unsafe fn fit(state: usize) -> bool {
     let here = Layout { features: FEATURES.load(Relaxed), size: SIZE.load(Relaxed) };
     // SAFETY: the caller's; what is written lies within the state, which only shrinks.
     unsafe {
-        let Some(there) = layout(state) else { return };
+        let Some(there) = layout(state) else { return true };
         if there == here {
-            return;
+            return true;
         }
         let keep = there.features & here.features & COMMON;
         let size: u32 = if keep & AVX != 0 { 832 } else { 576 };
         if there.size < size {
-            return;
+            return true;
         }
         write(state, WORDS + 4, size + 4);
         write(state, WORDS + 8, keep);
@@ -78,6 +81,7 @@ pub(crate) unsafe fn fit(state: usize) {
         write(state, HEADER, used & keep);
         write(state, HEADER + 8, [0u64; 7]);
         write(state, size as usize, MAGIC2);
+        used & WIDE == 0
     }
 }
 
@@ -99,12 +103,12 @@ mod tests {
             write(at, 2696, MAGIC2);
             SIZE.store(832, Relaxed);
             FEATURES.store(7, Relaxed);
-            fit(at);
+            assert!(!fit(at), "wide registers were in use");
             assert_eq!(layout(at), Some(Layout { features: 7, size: 832 }));
             assert_eq!((read::<u64>(at, HEADER), read::<u32>(at, 832)), (6, MAGIC2));
             SIZE.store(576, Relaxed);
             FEATURES.store(3, Relaxed);
-            fit(at);
+            assert!(fit(at));
             assert_eq!(layout(at), Some(Layout { features: 3, size: 576 }));
             assert_eq!((read::<u64>(at, HEADER), read::<u32>(at, 576)), (2, MAGIC2));
         }
@@ -118,7 +122,7 @@ mod tests {
         // SAFETY: the kernel's own frame.
         unsafe {
             let state = (*context).uc_mcontext.fpregs as usize;
-            fit(state);
+            assert!(fit(state) || is_x86_feature_detected!("avx512f"));
             assert_eq!(layout(state), Some(Layout { features: COMMON, size: 832 }));
         }
     }

@@ -97,7 +97,6 @@ pub struct Row {
 impl Report {
     /// The report of a prediction.
     pub fn of_prediction(p: &Prediction) -> Report {
-        let program = name_of(p.name());
         let covered: f64 = p.phases.iter().map(|phase| phase.total_s).sum();
         let speed = if p.pet_s > 0.0 { p.base_run_s / p.pet_s } else { 1.0 };
         let level = p.confidence * 100.0;
@@ -130,7 +129,7 @@ impl Report {
         let rest = [("start-up", p.startup_s), ("the rest", (p.pet_s - p.startup_s - covered).max(0.0))];
         Report {
             kind: format!("prediction ({})", p.method),
-            program,
+            program: p.name().into(),
             facts: vec![
                 ("program".into(), p.program.clone()),
                 ("ranks".into(), p.ranks.to_string()),
@@ -172,14 +171,6 @@ impl Report {
     /// The page.
     pub fn to_html(&self) -> String {
         page::html(self)
-    }
-}
-
-/// The last part of a program's path.
-pub fn name_of(program: &str) -> String {
-    match program.rsplit('/').next().unwrap_or_default() {
-        "" => "a program without a name".into(),
-        name => name.into(),
     }
 }
 

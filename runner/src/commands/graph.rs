@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use phasecast_trace::atomic::AtomicFile;
 use phasecast_trace::{Rank, Trace};
 use phasecast_transform::graph::{Counts, EventId, Form, Relation, Window, count as counts_of, draw, relation};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
 use std::ops::Range;
@@ -106,7 +106,7 @@ pub fn run(args: &GraphArgs) -> Result<()> {
         _ => {
             let counts = counts_of(&trace, &progress)?;
             bar.finish();
-            if args.json { output::json(&counts) } else { output::words(&table(&trace, &counts)) }
+            if args.json { output::json(&object(&trace, &counts)?) } else { output::words(&table(&trace, &counts)) }
         }
     }
 }
@@ -136,11 +136,25 @@ fn write(args: &GraphArgs, trace: &Trace, form: FormArg, progress: &dyn Fn(u64))
             drawn
         }
     };
-    if drawn.more && args.events.is_none() && args.ranks.is_empty() {
+    // With --ranks there is more in any case: of ranks of which it is cut off so many are written.
+    if drawn.more && drawn.events >= EVENTS && args.events.is_none() && !args.all {
         let (written, all) = (count(drawn.events), "--all writes all of them, --events FIRST..END others");
         note(&format!("{written} events are written, the first {EVENTS} of each rank; {all}"));
     }
     Ok(())
+}
+
+fn object(trace: &Trace, counts: &Counts) -> Result<Value> {
+    let mut object = serde_json::to_value(counts)?;
+    let cut = |rank: Rank| Some(json!({ "rank": rank.0, "reason": trace.cut_reason(rank)? }));
+    object["program"] = json!(program(trace));
+    object["ranks"] = json!(trace.size());
+    object["truncated_ranks"] = trace.ranks().filter_map(cut).collect();
+    Ok(object)
+}
+
+fn program(trace: &Trace) -> &str {
+    trace.header(Rank(0)).map_or("", |header| &header.program)
 }
 
 fn table(trace: &Trace, counts: &Counts) -> String {
@@ -148,8 +162,7 @@ fn table(trace: &Trace, counts: &Counts) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<14} {value}");
     };
-    let program = trace.header(Rank(0)).map(|header| header.program.as_str()).unwrap_or_default();
-    line("program", output::clean(program));
+    line("program", output::clean(program(trace)));
     line("ranks", count(trace.size().into()));
     let Counts { events, sends, receives, members, wildcards, .. } = *counts;
     let of = format!("{} sends, {} receives, {} of collectives", count(sends), count(receives), count(members));

@@ -43,9 +43,9 @@ pub struct ModelArgs {
     #[arg(long, value_name = "MFLOPS", value_parser = crate::cli::positive)]
     rate: Option<f64>,
     /// How many times as long computation takes on the system as where it was measured, for applications whose computation
-    /// is in seconds
-    #[arg(long, value_name = "K", value_parser = crate::cli::positive, default_value_t = 1.0)]
-    ratio: f64,
+    /// is in seconds [default: 1]
+    #[arg(long, value_name = "K", value_parser = crate::cli::positive)]
+    ratio: Option<f64>,
     /// Draw times and speedup, with logarithmic axes, to this file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
@@ -101,6 +101,15 @@ struct Answer<'a> {
     findings: Option<Findings>,
 }
 
+impl Answer<'_> {
+    /// More processors than the system has, in words.
+    fn note(&self) -> Option<String> {
+        let system = self.setting.system;
+        let most = system.processors.filter(|most| self.rows.last().is_some_and(|last| last.processors > *most))?;
+        Some(format!("{} has {most} processors", clean(&system.system)))
+    }
+}
+
 /// Models.
 pub fn run(args: &ModelArgs) -> Result<()> {
     match (&args.command, &args.application) {
@@ -113,6 +122,17 @@ pub fn run(args: &ModelArgs) -> Result<()> {
 fn model(args: &ModelArgs, application: &Application) -> Result<()> {
     for path in [&args.plot, &args.prediction].into_iter().flatten() {
         output::refuse_existing(path)?;
+    }
+    let useless = match application.unit {
+        Unit::Seconds => args
+            .rate
+            .map(|_| "--rate is for computation in operations, and that of the application is in seconds: use --ratio"),
+        Unit::Operations => args
+            .ratio
+            .map(|_| "--ratio is for computation in seconds, and that of the application is in operations: use --rate"),
+    };
+    if let Some(what) = useless {
+        return Err(Refusal::Usage(what.into()).into());
     }
     let systems = args.systems.iter().map(|path| System::read(path)).collect::<Result<Vec<_>, _>>()?;
     let mut processors = Vec::new();
@@ -148,7 +168,7 @@ fn model(args: &ModelArgs, application: &Application) -> Result<()> {
     let mut answers = Vec::new();
     for system in &systems {
         for &strategy in &strategies {
-            let setting = Setting { application, strategy, system, rate: args.rate, ratio: args.ratio };
+            let setting = Setting { application, strategy, system, rate: args.rate, ratio: args.ratio.unwrap_or(1.0) };
             let points = sizes.iter().flat_map(|&size| processors.iter().map(move |&p| (size, p)));
             let rows = setting.table(points)?;
             let findings = (over == Over::Processors).then(|| setting.findings(&rows)).transpose()?;
@@ -164,7 +184,7 @@ fn model(args: &ModelArgs, application: &Application) -> Result<()> {
         match answers.as_slice() {
             [one] if one.rows.len() == 1 => {
                 let prediction = answer::prediction(&one.setting, &one.rows[0]);
-                output::save(path, serde_json::to_string_pretty(&prediction)?.as_bytes())?;
+                output::save(path, prediction.to_json().as_bytes())?;
             }
             _ => {
                 let what = "--prediction takes a single point: one size, one number of processors (-p), one system and one --strategy";
@@ -203,6 +223,7 @@ fn object(application: &Application, answers: &[Answer]) -> serde_json::Value {
                 "communication": answer.setting.strategy.communication(),
                 "rows": answer.rows,
                 "findings": answer.findings,
+                "notes": answer.note().into_iter().collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -220,6 +241,12 @@ fn cut(seconds: f64, digits: usize) -> String {
     format!("{:.digits$}", (seconds * scale + 1e-6).floor() / scale)
 }
 
+/// So many digits does a column of these totals need.
+fn digits(rows: &[Row]) -> usize {
+    let largest = rows.iter().map(|row| row.total_s).fold(0.0, f64::max);
+    if largest < 0.01 { 9 } else { 6 }
+}
+
 fn words(application: &Application, over: Over, answers: &[Answer]) -> String {
     let mut text = String::new();
     for answer in answers {
@@ -234,10 +261,8 @@ fn words(application: &Application, over: Over, answers: &[Answer]) -> String {
         let _ = writeln!(text, "{name} ({})", strategy.given);
         let processors = range(first.processors as f64, last.processors as f64);
         let _ = writeln!(text, "Processors: {processors}  Problem Size: {}", range(first.size, last.size));
-        let system = answer.setting.system;
-        let _ = writeln!(text, "System: {}", clean(&system.system));
-        let largest = rows.iter().map(|row| row.total_s).fold(0.0, f64::max);
-        let digits = if largest < 0.01 { 9 } else { 6 };
+        let _ = writeln!(text, "System: {}", clean(&answer.setting.system.system));
+        let digits = digits(rows);
         let mut table = match over {
             Over::Processors => output::table(&["P", "COMM", "COMP", "TOTAL", "SP"], &[0, 1, 2, 3, 4]),
             Over::Sizes => output::table(&["PSZ", "SINGLE", "COMM", "COMP", "TOTAL", "SP"], &[0, 1, 2, 3, 4, 5]),
@@ -255,8 +280,8 @@ fn words(application: &Application, over: Over, answers: &[Answer]) -> String {
         if let Some(findings) = &answer.findings {
             text.push_str(&found(findings, last.processors));
         }
-        if let Some(most) = system.processors.filter(|most| last.processors > *most) {
-            let _ = writeln!(text, "note: {} has {most} processors", clean(&system.system));
+        if let Some(note) = answer.note() {
+            let _ = writeln!(text, "note: {note}");
         }
         text.push('\n');
     }
@@ -307,7 +332,7 @@ fn compared(over: Over, answers: &[Answer]) -> String {
         let row = &answers[0].rows[at];
         let place = if over == Over::Processors { row.processors.to_string() } else { row.size.to_string() };
         let mut cells = vec![place];
-        cells.extend(answers.iter().map(|answer| cut(answer.rows[at].total_s, 6)));
+        cells.extend(answers.iter().map(|answer| cut(answer.rows[at].total_s, digits(&answer.rows))));
         let shortest = answers.iter().min_by(|a, b| a.rows[at].total_s.total_cmp(&b.rows[at].total_s));
         let shortest = shortest.map(|shortest| {
             let best = shortest.rows[at].total_s;
@@ -323,6 +348,22 @@ fn compared(over: Over, answers: &[Answer]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_times_have_more_digits() {
+        let row = |total_s| Row {
+            processors: 1,
+            size: 1.0,
+            comm_s: 0.0,
+            comp_s: total_s,
+            total_s,
+            single_s: total_s,
+            speedup: 1.0,
+            efficiency: 1.0,
+        };
+        assert_eq!(cut(4e-7, digits(&[row(4e-7), row(2e-7)])), "0.000000400");
+        assert_eq!(digits(&[row(4e-7), row(0.02)]), 6);
+    }
 
     #[test]
     fn lists_double_and_end_where_they_should() {

@@ -6,6 +6,7 @@ use crate::progress;
 use anyhow::Result;
 use clap::Args;
 use phasecast_scaling::model::from_traces::{Derivation, derive, observe};
+use phasecast_trace::model::file_name;
 use phasecast_trace::{Rank, Trace};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
     for (done, (path, &size)) in args.traces.iter().zip(&sizes).enumerate() {
         let trace = Trace::open(path)?;
         let program = trace.header(Rank(0)).map(|header| header.program.clone()).unwrap_or_default();
-        let program = Path::new(&program).file_name().map_or(program.clone(), |n| n.to_string_lossy().into_owned());
+        let program = file_name(&program).to_owned();
         if name.is_empty() {
             name.clone_from(&program);
         } else if name != program {

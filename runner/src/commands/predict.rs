@@ -11,7 +11,6 @@ use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
 use phasecast_prediction::Prediction;
-use phasecast_trace::atomic;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -156,11 +155,11 @@ fn tell(args: &PredictArgs, mut prediction: Prediction) -> Result<()> {
     if let Some(aet) = args.aet {
         prediction.with_true_time(aet);
     }
-    let text = serde_json::to_string(&prediction)?;
+    let told = if args.json { output::json(&prediction) } else { output::words(&compare::one(&prediction)) };
     if let Some(output) = &args.output {
-        atomic::write(output, format!("{text}\n").as_bytes())?;
+        output::save(output, prediction.to_json().as_bytes())?;
     }
-    if args.json { output::json(&prediction) } else { output::words(&compare::one(&prediction)) }
+    told
 }
 
 /// Says whose signature it is: its images are code.

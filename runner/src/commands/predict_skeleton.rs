@@ -1,6 +1,7 @@
 //! `phasecast predict --skeleton`: builds a skeleton with the target's compiler, runs it until its mean is known, and
 //! scales what each part took.
 use crate::base::scratch_folder;
+use crate::output::note;
 use crate::signature::this_machine;
 use crate::skeleton::{Built, compiler};
 use anyhow::Result;
@@ -44,7 +45,7 @@ pub fn predict(folder: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Predict
     let scratch = scratch_folder()?;
     let compiler = compiler(wish.cc, wish.launcher, None);
     let built = Built::new(&source, &compiler, wish.launcher, manifest.ranks, scratch.path())?;
-    eprintln!("phasecast: {} ./skeleton", built.launcher());
+    note(&format!("{} ./skeleton", built.launcher()));
     let budget = wish.budget.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_s());
     let bar = crate::progress::bar("running the skeleton", "runs");
     let mut runs: Vec<Run> = Vec::new();

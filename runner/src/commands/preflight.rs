@@ -1,14 +1,14 @@
 //! `phasecast preflight`: will a signature with images run on this machine?
 use crate::base::scratch_folder;
-use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts, go_on};
+use crate::exit::{Refusal, UNFIT, code};
+use crate::launch::{catch_interrupts, go_on};
 use crate::output;
-use crate::restart::preflight::{failing, launch, machine, table};
+use crate::restart::preflight::{failing, launch, launcher, machine, no_launcher, refuse, table};
 use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Check whether this machine can restart the images of a signature
 ///
@@ -42,11 +42,11 @@ pub fn run(args: &PreflightArgs) -> Result<()> {
     catch_interrupts();
     let mut checks = machine(images, manifest.ranks, args.launcher.is_some());
     if failing(&checks).is_none() {
-        let launcher = Launcher::find(args.launcher.as_deref(), manifest.ranks, Path::new(&manifest.command[0]));
         let scratch = scratch_folder()?;
-        checks.push(match launcher {
+        checks.push(match launcher(args.launcher.as_deref(), manifest) {
             Ok(launcher) => launch(&signature, images, &args.signature, &launcher, scratch.path()),
-            Err(error) => crate::restart::preflight::no_launcher(&error),
+            Err(error) if code(&error) == UNFIT => no_launcher(&error),
+            Err(error) => return Err(error),
         });
         go_on()?;
     }
@@ -55,8 +55,5 @@ pub fn run(args: &PreflightArgs) -> Result<()> {
     } else {
         output::words(&table(&checks))?;
     }
-    match failing(&checks) {
-        Some(what) => Err(Refusal::Unfit(format!("this machine cannot restart the images: {what}.")).into()),
-        None => Ok(()),
-    }
+    refuse(&checks)
 }

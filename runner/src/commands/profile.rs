@@ -4,7 +4,8 @@ use crate::output::{self, clean, count, percent, seconds};
 use crate::progress;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use phasecast_prediction::report::{Drawing, Figure, Report, Row, name_of, seconds as short};
+use phasecast_prediction::name_of;
+use phasecast_prediction::report::{Drawing, Figure, Report, Row, seconds as short};
 use phasecast_scaling::phases::{self, Found, Phase};
 use phasecast_scaling::profile::{self, Busy, Part, Profile, Step, for_each_step};
 use phasecast_scaling::smooth::Smoothing;
@@ -76,7 +77,7 @@ impl Default for How {
 }
 
 /// What makes a processor busy.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum BusyArg {
     /// The program's own work: all of MPI is idle
     Computing,
@@ -93,6 +94,20 @@ impl How {
         };
         let part = if self.main { Part::Main } else { Part::Whole };
         profile::Settings { busy, part, points: self.points as usize, ..profile::Settings::default() }
+    }
+
+    /// An option that is not as where none is given.
+    pub fn changed(&self) -> Option<&'static str> {
+        let usual = How::default();
+        let options = [
+            ("--busy", self.busy != usual.busy),
+            ("--main", self.main),
+            ("--points", self.points != usual.points),
+            ("--smooth", self.smooth != usual.smooth),
+            ("--neighbourhood", self.neighbourhood != usual.neighbourhood),
+            ("--count", self.count.is_some()),
+        ];
+        options.into_iter().find(|(_, changed)| *changed).map(|(name, _)| name)
     }
 
     /// For its phases.
@@ -236,6 +251,7 @@ pub fn report(path: &Path) -> Result<Report> {
     let phases = found.best(None);
     let smoothed = how.smooth.apply(&profile.series.values());
     let header = trace.header(Rank(0));
+    let words = header.iter().flat_map(|header| std::iter::once(&header.program).chain(&header.args));
     let figure = |name: &str, value: String, detail: String| Figure { name: name.into(), value, detail };
     let ranks = profile.ranks;
     let row = |(id, phase): (u32, &Phase)| Row {
@@ -248,7 +264,7 @@ pub fn report(path: &Path) -> Result<Report> {
     };
     Ok(Report {
         kind: "execution profile".into(),
-        program: name_of(&program(&trace)),
+        program: name_of(words.map(String::as_str)).into(),
         facts: vec![
             ("program".into(), program(&trace)),
             ("arguments".into(), header.map_or_else(String::new, |header| header.args.join(" "))),
@@ -271,4 +287,23 @@ pub fn report(path: &Path) -> Result<Report> {
         }],
         ..Report::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn options_that_are_not_given_are_the_default() {
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            how: How,
+        }
+        let changed = |words: &[&str]| Line::parse_from([&["profile"], words].concat()).how.changed();
+        assert_eq!(changed(&[]), None);
+        assert_eq!(changed(&["--points", "10"]), Some("--points"));
+        assert_eq!(changed(&["--smooth", "none"]), Some("--smooth"));
+    }
 }

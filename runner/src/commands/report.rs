@@ -5,8 +5,8 @@ use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
 use phasecast_analyzer::Analysis;
-use phasecast_prediction::report::{Figure, Report, Row, name_of, seconds, timeline};
-use phasecast_prediction::{Prediction, TimelinePiece};
+use phasecast_prediction::report::{Figure, Report, Row, seconds, timeline};
+use phasecast_prediction::{Prediction, TimelinePiece, name_of};
 use phasecast_trace::container::Container;
 use std::path::{Path, PathBuf};
 
@@ -51,8 +51,9 @@ fn of_analysis(analysis: &Analysis) -> Report {
     if !analysis.verdict.pays {
         notes.push(format!("Measuring phases does not pay: {}", analysis.verdict.reason));
     }
+    let words: Vec<&str> = std::iter::once(&analysis.program).chain(&analysis.args).map(String::as_str).collect();
     let mut facts = vec![
-        ("program".into(), [std::slice::from_ref(&analysis.program), &analysis.args].concat().join(" ")),
+        ("program".into(), words.join(" ")),
         ("ranks".into(), analysis.ranks.to_string()),
         ("MPI".into(), analysis.mpi.clone()),
         ("events".into(), output::count(analysis.events.iter().sum())),
@@ -63,7 +64,7 @@ fn of_analysis(analysis: &Analysis) -> Report {
     }
     Report {
         kind: format!("analysis ({})", analyze::method_name(analysis)),
-        program: name_of(&analysis.program),
+        program: name_of(words).into(),
         facts,
         figures: vec![
             figure("Run time", seconds(analysis.run_time_s), format!("{relevant} relevant phases")),

@@ -8,12 +8,13 @@ use phasecast_analyzer::Analysis;
 use phasecast_prediction::Machine;
 use phasecast_scaling::signature::csv::{self, Table};
 use phasecast_scaling::signature::sources::{ProfiledRun, of_analyses, of_profiles};
-use phasecast_scaling::signature::{Runs, Scaled, Settings, answer, draw, scale};
+use phasecast_scaling::signature::{Forecast, Runs, Scaled, Settings, answer, draw, scale};
 use phasecast_trace::container::Container;
+use phasecast_trace::model::file_name;
 use phasecast_trace::{Rank, Trace};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Level of the intervals.
@@ -43,9 +44,9 @@ pub struct ScaleArgs {
     /// the rest
     #[arg(long)]
     seed_forms: bool,
-    /// Seconds of one unit of a table
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = crate::cli::positive)]
-    unit: f64,
+    /// Seconds of one unit of a table [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::cli::positive)]
+    unit: Option<f64>,
     /// Draw the speedup to this file (SVG)
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -81,16 +82,17 @@ pub fn run(args: &ScaleArgs) -> Result<()> {
         output::save(path, draw::speedup(&scaled).as_bytes())?;
     }
     if let Some(path) = &args.prediction {
-        output::save(path, serde_json::to_string_pretty(&prediction)?.as_bytes())?;
+        output::save(path, prediction.to_json().as_bytes())?;
     }
     if args.json {
         let mut object = serde_json::to_value(&prediction)?;
         if let Some(fields) = object.as_object_mut() {
             fields.insert("processors".into(), json!(scaled.runs.processors));
             fields.insert("unit_s".into(), json!(scaled.runs.unit_s));
-            fields.insert("forecasts".into(), json!(scaled.forecasts));
+            fields.insert("forecasts".into(), scaled.forecasts.iter().map(|f| forecast(&scaled, f)).collect());
             fields.insert("signatures".into(), json!(scaled.phases));
             fields.insert("holds_back".into(), json!(scaled.holds_back));
+            fields.insert("bound".into(), json!(bound(&scaled)));
         }
         return output::json(&object);
     }
@@ -98,21 +100,47 @@ pub fn run(args: &ScaleArgs) -> Result<()> {
     output::words(&(words(&scaled) + &notes))
 }
 
+/// A forecast of the program, with what follows from it.
+fn forecast(scaled: &Scaled, forecast: &Forecast) -> Value {
+    let mut object = json!(forecast);
+    let speedup = speedup(&scaled.runs, forecast);
+    object["run_interval"] = json!(answer::run_interval(forecast, CONFIDENCE));
+    object["speedup"] = json!(speedup);
+    object["efficiency"] = json!(speedup / f64::from(forecast.processors));
+    object
+}
+
+/// Against one processor, as many times as slow as the smallest run has processors.
+fn speedup(runs: &Runs, forecast: &Forecast) -> f64 {
+    runs.total(0) * f64::from(runs.processors[0]) / forecast.time.max(1e-300)
+}
+
+/// How many times as fast as in the largest run the phase that holds the program back can become at most.
+fn bound(scaled: &Scaled) -> Option<f64> {
+    let largest = scaled.runs.processors[scaled.runs.processors.len() - 1];
+    scaled.phases[scaled.holds_back?].bound(f64::from(largest))
+}
+
 fn read(args: &ScaleArgs) -> Result<Input> {
     let first = &args.runs[0];
     if !first.exists() {
         return Err(Refusal::missing(first).into());
     }
+    let of_tables = args.unit.map(|_| "--unit");
     if first.is_dir() {
+        fits(of_tables, "a table", "traces")?;
         return traces(args);
     }
     if Container::kind_of(first).is_some() {
+        fits(of_tables, "a table", "analyses")?;
+        fits(args.how.changed(), "traces", "analyses")?;
         return analyses(&args.runs);
     }
     let [path] = args.runs.as_slice() else {
         let what = "is neither a trace nor an analysis, and a table stands alone. Give traces, or files of `phasecast analyze`.";
         return Err(Refusal::Input(format!("{} {what}", first.display())).into());
     };
+    fits(args.how.changed(), "traces", "a table")?;
     let refused = |what: &str| Refusal::Input(format!("{} cannot be read: {what}.", path.display()));
     let length = path.metadata().with_context(|| format!("cannot read {}", path.display()))?.len();
     if length > MOST_BYTES {
@@ -120,8 +148,16 @@ fn read(args: &ScaleArgs) -> Result<Input> {
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let text = String::from_utf8(bytes).map_err(|_| refused("it is neither a trace, an analysis nor a table"))?;
-    let (runs, truth) = csv::parse(path, &text)?.runs(path, &args.to, args.unit)?;
+    let (runs, truth) = csv::parse(path, &text)?.runs(path, &args.to, args.unit.unwrap_or(1.0))?;
     Ok(Input { runs, machine: Machine::default(), truth: Some(truth) })
+}
+
+/// Refuses an option that says nothing of the runs that are given.
+fn fits(option: Option<&str>, of: &str, given: &str) -> Result<()> {
+    match option {
+        Some(option) => Err(Refusal::Usage(format!("{option} is for {of}, not for {given}")).into()),
+        None => Ok(()),
+    }
 }
 
 fn traces(args: &ScaleArgs) -> Result<Input> {
@@ -155,12 +191,7 @@ fn words(scaled: &Scaled) -> String {
     let runs = &scaled.runs;
     let mut text = String::new();
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let _ = writeln!(
-        text,
-        "{:<12} {}",
-        "program",
-        clean(Path::new(&runs.program).file_name().map_or("", |n| n.to_str().unwrap_or("")))
-    );
+    let _ = writeln!(text, "{:<12} {}", "program", clean(file_name(&runs.program)));
     let _ = writeln!(text, "{:<12} {} processors", "runs", list(&runs.processors));
     let unit = runs.unit_s;
     let largest = runs.processors.len() - 1;
@@ -175,19 +206,16 @@ fn words(scaled: &Scaled) -> String {
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut table = output::table(&names, &(3..names.len()).collect::<Vec<_>>());
-        let mut row =
-            |name: &str, kind: &str, form: &str, before: f64, forecast: &phasecast_scaling::signature::Forecast| {
-                let mut cells = vec![output::short(name, 40), kind.to_owned(), form.to_owned(), seconds(before * unit)];
-                cells.extend(
-                    [forecast.time, forecast.interval[0], forecast.interval[1]].map(|time| seconds(time * unit)),
-                );
-                cells.push(format!("{:.2}", before / forecast.time.max(1e-300)));
-                if known {
-                    cells.push(forecast.actual.map_or_else(|| "-".into(), |time| seconds(time * unit)));
-                    cells.push(forecast.error().map_or_else(|| "-".into(), percent));
-                }
-                table.add_row(cells);
-            };
+        let mut row = |name: &str, kind: &str, form: &str, before: f64, forecast: &Forecast| {
+            let mut cells = vec![output::short(name, 40), kind.to_owned(), form.to_owned(), seconds(before * unit)];
+            cells.extend([forecast.time, forecast.interval[0], forecast.interval[1]].map(|time| seconds(time * unit)));
+            cells.push(format!("{:.2}", before / forecast.time.max(1e-300)));
+            if known {
+                cells.push(forecast.actual.map_or_else(|| "-".into(), |time| seconds(time * unit)));
+                cells.push(forecast.error().map_or_else(|| "-".into(), percent));
+            }
+            table.add_row(cells);
+        };
         for phase in scaled.phases.iter().take(SHOWN) {
             let before = phase.phase.times[largest];
             row(&phase.phase.name, phase.phase.kind.name(), phase.form.formula(), before, &phase.forecasts[at]);
@@ -198,8 +226,7 @@ fn words(scaled: &Scaled) -> String {
             let _ = writeln!(text, "and {} more phases", scaled.phases.len() - SHOWN);
         }
         let one_run = answer::run_interval(forecast, CONFIDENCE);
-        let one = runs.total(0) * f64::from(runs.processors[0]);
-        let speedup = one / forecast.time.max(1e-300);
+        let speedup = speedup(runs, forecast);
         let _ = writeln!(
             text,
             "\nPET at {p} processors {} ({} to {} for the mean, {} to {} for one run, 95 %), speedup {speedup:.2}, efficiency {}",
@@ -212,8 +239,8 @@ fn words(scaled: &Scaled) -> String {
         );
     }
     if let Some(phase) = scaled.holds_back.map(|at| &scaled.phases[at]) {
-        let from = f64::from(runs.processors[largest]);
-        let bound = match phase.bound(from) {
+        let from = runs.processors[largest];
+        let bound = match bound(scaled) {
             Some(bound) => format!("it can become at most {bound:.2} times as fast as with {from} processors"),
             None => "its signature has no bound".into(),
         };

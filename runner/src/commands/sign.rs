@@ -81,6 +81,13 @@ pub fn run(args: &SignArgs) -> Result<()> {
         let what = "images are saved at cuts, which only --method marker finds; with --method pbb use --live";
         return Err(Refusal::Usage(what.into()).into());
     }
+    if let Some(baseline) = args.cpu_baseline {
+        let lacking = baseline.lacking(&processor::flags());
+        if !lacking.is_empty() {
+            let what = format!("--cpu-baseline {}: this processor lacks {}", baseline.name(), lacking.join(", "));
+            return Err(Refusal::Usage(what).into());
+        }
+    }
     catch_interrupts();
     let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(&args.command[0]))?;
     let scratch = scratch_folder()?;

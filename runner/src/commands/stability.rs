@@ -7,6 +7,7 @@ use crate::perturb::{Experiment, Run};
 use crate::progress;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use phasecast_trace::model::file_name;
 use phasecast_trace::{Rank, Trace};
 use phasecast_transform::stability::design::Kind;
 use phasecast_transform::stability::tape::alike;
@@ -49,7 +50,7 @@ pub struct StabilityArgs {
     /// The delay before each call, as in 50ms or 0.2s [default: enough to change the order of messages that race]
     #[arg(long, value_name = "TIME", value_parser = time)]
     delay: Option<Duration>,
-    /// Delay by this share of the block before each call instead [default: 0.5 where nothing races]
+    /// Delay by this share of the block before each call, beside what --delay says [default: 0.5 where nothing races]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     share: Option<f64>,
     /// How to start the program instead of with the mpirun that fits it; `{n}` stands for the number
@@ -133,7 +134,7 @@ fn of_traces(args: &StabilityArgs) -> Result<()> {
     let program = |path: &PathBuf| -> Result<String> {
         let trace = Trace::open(path)?;
         let program = trace.header(Rank(0)).map(|header| header.program.clone()).unwrap_or_default();
-        Ok(program.rsplit('/').next().unwrap_or_default().to_owned())
+        Ok(file_name(&program).to_owned())
     };
     let programs: BTreeSet<String> = args.traces.iter().map(program).collect::<Result<_>>()?;
     if programs.len() > 1 {

@@ -92,7 +92,7 @@ pub fn run(args: &TransformArgs) -> Result<()> {
     bar.finish();
     let prediction = answer::prediction(&trace, &base, &target, &outcome);
     if let Some(path) = &args.prediction {
-        output::save(path, serde_json::to_string_pretty(&prediction)?.as_bytes())?;
+        output::save(path, prediction.to_json().as_bytes())?;
     }
     let rows = match &seen {
         Some(seen) => Some((observed(&Trace::open(&args.output)?, seen)?, seen.run_time().seconds())),

@@ -2,16 +2,18 @@
 use crate::commands::compare;
 use crate::commands::predict::{PRECISION, duration, introduce};
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts, in_path};
+use crate::launch::{catch_interrupts, in_path};
 use crate::output::{self, percent, seconds};
 use crate::restart::predict::Wish;
+use crate::restart::preflight;
 use crate::restart::save::digest;
 use crate::restart::verify::{true_runs, verify};
 use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
+use serde_json::json;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Test a signature with images on its base machine: does it predict its own program?
 ///
@@ -44,22 +46,25 @@ pub struct VerifyArgs {
 pub fn run(args: &VerifyArgs) -> Result<()> {
     let signature = Signature::load(&args.signature)?;
     let manifest = &signature.manifest;
-    if manifest.images.is_none() {
+    let Some(images) = &manifest.images else {
         let what = format!(
             "{} has no images to restart. A live signature is tested with `phasecast predict --aet`.",
             args.signature.display()
         );
         return Err(Refusal::Input(what).into());
-    }
+    };
     same_program(&signature)?;
+    preflight::refuse(&preflight::machine(images, manifest.ranks, args.launcher.is_some()))?;
     catch_interrupts();
     introduce(&signature);
-    let launcher = Launcher::find(args.launcher.as_deref(), manifest.ranks, Path::new(&manifest.command[0]))?;
+    let launcher = preflight::launcher(args.launcher.as_deref(), manifest)?;
     let truth = true_runs(&launcher, &manifest.command, args.runs)?;
     let wish = Wish { launcher: args.launcher.as_deref(), budget_s: args.budget, precision: PRECISION };
     let prediction = verify(&signature, &args.signature, &wish, &truth)?;
     if args.json {
-        return output::json(&prediction);
+        let mut object = serde_json::to_value(&prediction)?;
+        object["true_runs_s"] = json!(truth);
+        return output::json(&object);
     }
     let mut text = compare::one(&prediction);
     let runs: Vec<String> = truth.iter().map(|s| seconds(*s)).collect();

@@ -4,6 +4,7 @@ use crate::base::scratch_folder;
 use crate::launch::Launcher;
 use crate::live::observe::{Observation, Outcome};
 use crate::live::track::Tracker;
+use crate::output::note;
 use crate::signature::{Manifest, Signature, this_machine};
 use crate::trace_launch::traced_command;
 use anyhow::Result;
@@ -51,7 +52,7 @@ pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result
     if !repeats(analysis) {
         notes.push(format!("the program is run to its end: {}", analysis.verdict.reason));
     }
-    eprintln!("phasecast: {launcher} {}", command.join(" "));
+    note(&format!("{launcher} {}", command.join(" ")));
     let bar = crate::progress::bar("measuring", "% of the run");
     let mut launch = launcher.start(&traced_command(&folder, command, None))?;
     let mut observation = Observation::new(analysis, &folder);

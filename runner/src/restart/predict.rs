@@ -1,7 +1,6 @@
 //! The executor that restarts: windows in rounds, one launch for many of them, until the interval is as narrow as asked
 //! or the budget is spent. All that it takes counts as SET.
 use crate::base::scratch_folder;
-use crate::launch::Launcher;
 use crate::live::phases;
 use crate::output::note;
 use crate::restart::manifest::Images;
@@ -44,11 +43,8 @@ pub struct Wish<'a> {
 pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Prediction> {
     let Signature { manifest, analysis } = signature;
     let images = manifest.images.as_ref().context("this signature has no images")?;
-    let checks = preflight::machine(images, manifest.ranks, wish.launcher.is_some());
-    if let Some(failing) = preflight::failing(&checks) {
-        return Err(crate::exit::Refusal::Unfit(format!("this machine cannot restart the images: {failing}.")).into());
-    }
-    let launcher = Launcher::find(wish.launcher, manifest.ranks, Path::new(&manifest.command[0]))?;
+    preflight::refuse(&preflight::machine(images, manifest.ranks, wish.launcher.is_some()))?;
+    let launcher = preflight::launcher(wish.launcher, manifest)?;
     let scratch = scratch_folder()?;
     let replayer = Replayer::new(signature, images, source, &launcher, scratch.path());
     let profile = Profile::of(analysis).context("the pieces of this signature are no cuts")?;

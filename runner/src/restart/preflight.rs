@@ -1,12 +1,14 @@
 //! Whether this machine can restart the images of a signature: each check with its reason and, where it fails, what to
 //! do.
+use crate::exit::{Refusal, sentence};
 use crate::launch::Launcher;
 use crate::output::{self, bytes};
 use crate::restart::manifest::{Images, Needs};
 use crate::restart::processor;
 use crate::restart::replay::Replayer;
 use crate::restart::windows::{Profile, Window};
-use crate::signature::Signature;
+use crate::signature::{Manifest, Signature};
+use anyhow::Result;
 use serde::Serialize;
 use std::fs::File;
 use std::path::Path;
@@ -53,13 +55,24 @@ pub fn machine(images: &Images, ranks: u32, launcher_given: bool) -> Vec<Check> 
     ]
 }
 
-/// A launch of hosts that restart one image for a moment: which MPI they find, whether it starts as many ranks, whether
-/// the image runs.
+/// The launcher of the images' ranks.
+///
+/// # Errors
+/// If a template makes no sense, or there is none: then this machine cannot restart them.
+pub fn launcher(template: Option<&str>, manifest: &Manifest) -> Result<Launcher> {
+    let found = Launcher::find(template, manifest.ranks, Path::new(&manifest.command[0]));
+    found.map_err(|error| if error.is::<Refusal>() { error } else { Refusal::Unfit(sentence(&error)).into() })
+}
+
+/// A launch of hosts that restart the shortest window: which MPI they find, whether it starts as many ranks, whether the
+/// image runs.
 pub fn launch(signature: &Signature, images: &Images, source: &Path, launcher: &Launcher, scratch: &Path) -> Check {
     let replayer = Replayer::new(signature, images, source, launcher, scratch);
-    let length = |w: &&Window| w.run().len();
-    let shortest: Vec<Window> = images.windows.iter().min_by_key(length).copied().into_iter().collect();
-    let base_s = Profile::of(&signature.analysis).map_or(0.0, |p| shortest.iter().map(|w| p.time(w.run())).sum());
+    let profile = Profile::of(&signature.analysis);
+    let run_s = |w: &Window| profile.as_ref().map_or(0.0, |profile| profile.time(w.run()));
+    let shortest = images.windows.iter().min_by(|a, b| run_s(a).total_cmp(&run_s(b)));
+    let shortest: Vec<Window> = shortest.copied().into_iter().collect();
+    let base_s = shortest.iter().map(run_s).sum();
     match replayer.run(&shortest, base_s, None, &|_| ()) {
         Ok(replayed) => {
             let slowest = replayed.init_s.iter().copied().fold(0.0, f64::max);
@@ -73,7 +86,7 @@ pub fn launch(signature: &Signature, images: &Images, source: &Path, launcher: &
             Check::new("mpi", true, reason, "")
         }
         Err(error) => {
-            let reason = format!("`{launcher}`: {}", crate::exit::sentence(&error));
+            let reason = format!("`{launcher}`: {}", sentence(&error));
             Check::new(
                 "mpi",
                 false,
@@ -86,12 +99,7 @@ pub fn launch(signature: &Signature, images: &Images, source: &Path, launcher: &
 
 /// The check that fails where there is no launcher.
 pub fn no_launcher(error: &anyhow::Error) -> Check {
-    Check::new(
-        "mpi",
-        false,
-        crate::exit::sentence(error),
-        "install an MPI library with its launcher, or name one with --launcher",
-    )
+    Check::new("mpi", false, sentence(error), "install an MPI library with its launcher, or name one with --launcher")
 }
 
 /// The checks in words, one line each.
@@ -105,6 +113,17 @@ pub fn table(checks: &[Check]) -> String {
         }
     }
     text
+}
+
+/// Refuses a machine on which a check fails.
+///
+/// # Errors
+/// If so, with the reasons.
+pub fn refuse(checks: &[Check]) -> Result<()> {
+    match failing(checks) {
+        Some(what) => Err(Refusal::Unfit(format!("this machine cannot restart the images: {what}.")).into()),
+        None => Ok(()),
+    }
 }
 
 /// The checks that fail, in one sentence; none if all is well.

@@ -51,8 +51,7 @@ impl Baseline {
 
     /// The best that moves to most machines: v3 where this processor has it, else v2.
     pub fn usual(flags: &[String]) -> Baseline {
-        let has = |name: &&str| flags.iter().any(|flag| flag == name);
-        if V2.iter().chain(&V3).all(has) { Baseline::V3 } else { Baseline::V2 }
+        if Baseline::V3.lacking(flags).is_empty() { Baseline::V3 } else { Baseline::V2 }
     }
 
     /// The features that a target must have; `flags` are those of this processor.
@@ -64,6 +63,11 @@ impl Baseline {
             Baseline::V3 => names(&[&V2, &V3]),
             Baseline::Native => flags.iter().filter(|flag| matters(flag)).cloned().collect(),
         }
+    }
+
+    /// The features of it that this processor, with these flags, does not have.
+    pub fn lacking(self, flags: &[String]) -> Vec<String> {
+        self.features(flags).into_iter().filter(|feature| !flags.contains(feature)).collect()
     }
 }
 
@@ -98,6 +102,8 @@ mod tests {
         let flags: Vec<String> = V2.iter().chain(&V3).chain(&["avx512f", "fpu"]).map(|f| f.to_string()).collect();
         assert_eq!(Baseline::usual(&flags), Baseline::V3);
         assert_eq!(Baseline::usual(&flags[..9]), Baseline::V2);
+        assert_eq!(Baseline::V3.lacking(&flags[..15]), [V3[8]]);
+        assert!(Baseline::V2.lacking(&flags[..7]).is_empty() && Baseline::Native.lacking(&flags[..3]).is_empty());
         let native = Baseline::Native.features(&flags);
         assert!(native.contains(&"avx512f".into()) && !native.contains(&"fpu".into()));
         assert!(Baseline::V2.features(&flags).iter().all(|f| Baseline::V3.features(&flags).contains(f)));

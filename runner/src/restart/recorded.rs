@@ -71,7 +71,9 @@ impl List {
                     _ => self.complete(part, source),
                 }
             }
-            if let Some(source) = source.filter(|_| chooses) {
+            // Of a persistent receive from any rank nobody knows before which message it will take.
+            let known = !(part.flags.has(Flags::WILDCARD) && part.flags.has(Flags::PERSISTENT));
+            if let Some(source) = source.filter(|_| chooses && known) {
                 self.taken.push(Taken::Completion(source, part.tag));
             }
         }

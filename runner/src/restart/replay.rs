@@ -1,5 +1,6 @@
 //! One launch of hosts that restarts images one after the other: the job for them, what they report, and the watch over
 //! their progress.
+use crate::exit::Refusal;
 use crate::launch::{Launch, Launcher, interrupted};
 use crate::restart::manifest::Images;
 use crate::restart::windows::Window;
@@ -202,12 +203,11 @@ impl<'a> Replayer<'a> {
         let made = reports.first().map_or(0, |report| report.steps.len());
         for (rank, report) in reports.iter().enumerate() {
             if report.size != self.analysis.ranks {
-                bail!(
+                let what = format!(
                     "{} ranks were started instead of {}: does the launcher belong to the MPI that the hosts found ({})?",
-                    report.size,
-                    self.analysis.ranks,
-                    report.mpi
+                    report.size, self.analysis.ranks, report.mpi
                 );
+                return Err(Refusal::Unfit(what).into());
             }
             let finished = report.steps.iter().filter(|step| step.finished).count();
             if finished != made || report.steps.len() != made || !(least..=windows.len()).contains(&made) {

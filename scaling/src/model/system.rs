@@ -61,7 +61,11 @@ pub struct Parts {
 
 /// What a part costs by the length of the message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "it is neither seconds, nor { seconds, per_byte }, nor a table of { bytes, seconds }"
+)]
 pub enum Part {
     /// Seconds, whatever the length.
     Constant(f64),
@@ -248,18 +252,20 @@ impl System {
     /// As [`System::read`].
     pub fn parse(path: &Path, text: &str) -> Result<System, ModelError> {
         let table: toml::Table = read_toml(path, text, KIND)?;
-        let foreign =
-            |what: &str| ModelError::Foreign { path: path.to_owned(), kind: KIND, line: None, what: what.into() };
+        let foreign = |what: String| ModelError::Foreign { path: path.to_owned(), kind: KIND, line: None, what };
         if !table.contains_key("system") {
             if table.contains_key("links") || table.contains_key("kernels") {
                 return System::of_machine(path, &Machine::parse(path, text.as_bytes())?);
             }
-            return Err(foreign("it has neither the key `system` of a system file nor the `links` of a machine file"));
+            let what = "it has neither the key `system` of a system file nor the `links` of a machine file";
+            return Err(foreign(what.into()));
         }
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(FORMAT) => {}
-            Some(_) => return Err(foreign("its format is another than 1, which this phasecast reads")),
-            None => return Err(foreign("it has no whole number `format`")),
+            Some(found) => {
+                return Err(foreign(format!("it has format {found}, and this phasecast reads {FORMAT}")));
+            }
+            None => return Err(foreign("it has no whole number `format`".into())),
         }
         let system: System = read_toml(path, text, KIND)?;
         let value = |(key, what): (String, String)| ModelError::Value { path: path.to_owned(), key, what };

@@ -1,5 +1,6 @@
 //! When each rank begins and ceases to be busy: times in order, of which the first, third, ... begin.
 use super::{Busy, Part};
+use phasecast_abi::{Class as Mpi, ProcId, by_name};
 use phasecast_trace::reader::RankReader;
 use phasecast_trace::{Class, Rank, Trace, TraceError};
 
@@ -20,18 +21,18 @@ pub fn window(trace: &Trace, part: Part) -> Result<(u64, u64), TraceError> {
     let (mut from, mut to) = (start, end);
     for rank in trace.ranks() {
         let mut reader = trace.calls(rank);
-        let mut first = true;
+        let mut last = None;
         while let Some(call) = reader.next_call()? {
             if call.call.class == Class::Setup {
-                let name = trace.procedure(call.call.proc);
-                if name.starts_with("MPI_Init") && first {
-                    from = from.max(call.call.exit.0);
-                } else if name.starts_with("MPI_Finalize") {
-                    to = to.min(call.call.enter.0);
+                match by_name(trace.procedure(call.call.proc)).and_then(ProcId::get).map(|procedure| procedure.class) {
+                    Some(Mpi::Init) => from = from.max(call.call.exit.0),
+                    // A program may end a session and go on with another.
+                    Some(Mpi::Finalize | Mpi::SessionFinalize) => last = Some(call.call.enter.0),
+                    _ => {}
                 }
             }
-            first = false;
         }
+        to = to.min(last.unwrap_or(to));
     }
     Ok((from.min(end), to.max(from.min(end))))
 }

@@ -1,6 +1,7 @@
 //! The speedup as SVG: of the runs and of the forecasts, with the ideal and the phases that gain least.
 use super::scale::Scaled;
 use crate::plot::{Axis, COLOURS, GREY, Plot};
+use phasecast_trace::model::file_name;
 use plotters::style::BLACK;
 
 /// Points of a curve.
@@ -13,7 +14,7 @@ pub fn speedup(scaled: &Scaled) -> String {
     let most = scaled.forecasts.iter().map(|forecast| forecast.processors).max().unwrap_or(largest).max(largest);
     let (low, high) = (f64::from(least), f64::from(most));
     let one = runs.total(0) * low;
-    let title = format!("Speedup of {}", runs.program.rsplit('/').next().unwrap_or_default());
+    let title = format!("Speedup of {}", file_name(&runs.program));
     let mut plot = Plot::new(
         &title,
         Axis::logarithmic("processors", low, high),

@@ -119,7 +119,7 @@ pub struct Scaled {
 /// # Errors
 /// If a form cannot be fitted, or a number of processors is 0.
 pub fn scale(
-    runs: Runs,
+    mut runs: Runs,
     settings: &Settings,
     actual: &dyn Fn(usize, u32) -> Option<f64>,
 ) -> Result<Scaled, ScaleError> {
@@ -128,10 +128,12 @@ pub fn scale(
     }
     let mut random = Random::new(settings.seed);
     let (mut phases, mut draws) = (Vec::new(), vec![vec![0.0; DRAWS]; settings.to.len()]);
+    let mut notes = Vec::new();
     for (at, phase) in runs.phases.iter().enumerate() {
         let known = |processors| actual(at, processors);
-        phases.push(one(phase, &runs.processors, settings, &known, &mut random, &mut draws)?);
+        phases.push(one(phase, &runs.processors, settings, &known, &mut random, &mut draws, &mut notes)?);
     }
+    runs.notes.append(&mut notes);
     let (mut forecasts, mut halves) = (Vec::new(), Vec::new());
     let reach = reach(&runs, settings);
     for (at, (&processors, mut draws)) in settings.to.iter().zip(draws).enumerate() {
@@ -183,14 +185,26 @@ fn one(
     actual: &dyn Fn(u32) -> Option<f64>,
     random: &mut Random,
     totals: &mut [Vec<f64>],
+    notes: &mut Vec<String>,
 ) -> Result<PhaseSignature, ScaleError> {
     let failed = |source| ScaleError::Fit { phase: phase.name.clone(), source };
     let points: Vec<Point> =
         processors.iter().zip(&phase.times).map(|(p, time)| Point::new(f64::from(*p), *time)).collect();
     let names = forms(phase.kind, settings.seed_forms);
-    let owned: Vec<Box<dyn Form>> = names.iter().map(|name| name.form(settings.seed_forms)).collect();
-    let all: Vec<&dyn Form> = owned.iter().map(AsRef::as_ref).collect();
-    let Choice { form, fitted, left_out: error } = chosen(phase.kind, &names, &all, &points).map_err(failed)?;
+    let mut owned: Vec<Box<dyn Form>> = names.iter().map(|name| name.form(settings.seed_forms)).collect();
+    let mut all: Vec<&dyn Form> = owned.iter().map(AsRef::as_ref).collect();
+    let mut choice = chosen(phase.kind, &names, &all, &points).map_err(failed)?;
+    let time = |p: &u32| choice.fitted.at(all[choice.form], &[f64::from(*p)]);
+    if let Some(p) = processors.iter().chain(&settings.to).find(|p| time(p) <= 0.0) {
+        notes.push(format!(
+            "the signature of phase {} gave no time above 0 at {p} processors: it was fitted again without negative parameters",
+            phase.name
+        ));
+        owned = names.iter().map(|name| name.form(false)).collect();
+        all = owned.iter().map(AsRef::as_ref).collect();
+        choice = chosen(phase.kind, &names, &all, &points).map_err(failed)?;
+    }
+    let Choice { form, fitted, left_out: error } = choice;
     // Forms that are about as good may be the right ones: a bootstrap takes one of them each time.
     let possible: Vec<&dyn Form> = all
         .iter()

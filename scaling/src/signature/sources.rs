@@ -10,6 +10,7 @@ use super::scale::foresight;
 use crate::phases::{self, Kind, Phase, matching};
 use crate::profile::Profile;
 use phasecast_analyzer::Analysis;
+use phasecast_trace::model::file_name;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -26,10 +27,6 @@ pub struct ProfiledRun {
 
 /// Name of what is in no phase.
 const REST: &str = "rest";
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
 
 fn alike<'a>(runs: impl Iterator<Item = (&'a PathBuf, &'a str)>) -> Result<String, ScaleError> {
     let mut program: Option<&str> = None;

@@ -60,7 +60,7 @@ impl Case {
                 }
             }
         }
-        if case.program.is_empty() { Err(USAGE.into()) } else { Ok(case) }
+        if case.program.is_empty() || case.prints.is_empty() { Err(USAGE.into()) } else { Ok(case) }
     }
 
     /// How many targets failed.

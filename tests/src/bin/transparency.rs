@@ -1,7 +1,7 @@
 //! Cuts one program of `tests/programs` and restarts it, telling what happens: for finding out why one fails.
 //!
-//! `transparency NAME [--base openmpi] [--target mpich] [--pilot 0] [--cut K]`: without `--cut`, one cut after the other. The
-//! images are kept, and their folder is named.
+//! `transparency NAME [--base openmpi] [--target mpich] [--pilot 0] [--cut K]`: without `--cut`, one cut after the other. If
+//! one fails the images are kept, and their folder is named.
 
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::program::programs;
@@ -44,7 +44,7 @@ fn run() -> Result<usize, String> {
     let (here, there) = (native(program, base)?, native(program, target)?);
     let cuts = cuts(program, base, pilot)?;
     println!("{} cuts; the last is {:?}", cuts.len(), cuts.last());
-    let base = Base::cut(program, base, chosen(cuts, choice, &name), &here)?;
+    let base = Base::cut(program, base, chosen(cuts, choice, program), &here)?;
     let mut failed = base.failures.len();
     base.failures.iter().for_each(|wrong| println!("FAILED {wrong}"));
     base.refused.iter().for_each(|(cut, reason)| println!("cut {} {:?}: refused: {reason}", cut.id, cut.events));
@@ -57,6 +57,8 @@ fn run() -> Result<usize, String> {
             }
         }
     }
-    println!("{}", base.keep().display());
+    if failed > 0 {
+        println!("{}", base.keep().display());
+    }
     Ok(failed)
 }

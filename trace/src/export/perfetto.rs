@@ -1,10 +1,13 @@
 //! The trace-event JSON of Perfetto and Chrome: a process for each rank, a track for each of its threads, a slice for
 //! each call, and an arrow from each send to its receive.
 //!
-//! The two ends of an arrow meet by a number made of the message's channel and its place in it: messages of a channel
-//! are received in the order in which they were sent, so that neither end needs to know the other.
+//! The two ends of an arrow meet by a number made of the message's channel, its length and its place among those of this
+//! length, so that neither end needs to know the other: receives stand in the order in which they complete, which is that
+//! of the sends only for messages of one length. A receive of which a trace tells another length than of its send has no
+//! arrow, and messages have none that are of a rank's channels and lengths beyond the first 2^20.
 use super::row::{PartRow, Row, each_row};
 use super::{Failure, Progress};
+use crate::counts::Counts;
 use crate::model::{CallRef, Channel, EventKind};
 use crate::reader::Trace;
 use crate::units::Rank;
@@ -13,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Messages whose channels are counted for arrows; beyond that a trace has no further arrows.
+/// The most channels and lengths of a rank whose messages are counted: a bound on memory.
 const MAX_CHANNELS: usize = 1 << 20;
 
 #[derive(Serialize)]
@@ -26,6 +29,8 @@ struct Args<'a> {
     site: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Counts>,
 }
 
 pub(super) fn write(trace: &Trace, out: &mut impl Write, report: &dyn Fn(u64, u64)) -> Result<(), Failure> {
@@ -74,6 +79,7 @@ fn slices(trace: &Trace, rank: Rank, out: &mut impl Write, progress: &mut Progre
             communicator: row.communicator,
             site: row.site,
             parts: row.parts.iter().map(PartRow::from).collect(),
+            counts: row.counts,
         };
         write!(out, "{}}}", json(&args)?)?;
         Ok::<(), Failure>(())
@@ -81,17 +87,18 @@ fn slices(trace: &Trace, rank: Rank, out: &mut impl Write, progress: &mut Progre
 }
 
 fn arrows(trace: &Trace, rank: Rank, out: &mut impl Write) -> Result<(), Failure> {
-    let mut counts: HashMap<(EventKind, Channel), u64> = HashMap::new();
+    let mut counts: HashMap<(EventKind, Channel, u64), u64> = HashMap::new();
     let mut reader = trace.calls(rank);
     while let Some(item) = reader.next_call()? {
         let CallRef { call, .. } = item;
         for event in item.events() {
             let Some(channel) = event.channel(rank) else { continue };
-            if counts.len() >= MAX_CHANNELS && !counts.contains_key(&(event.kind, channel)) {
+            let key = (event.kind, channel, event.bytes);
+            if counts.len() >= MAX_CHANNELS && !counts.contains_key(&key) {
                 continue;
             }
-            let count = counts.entry((event.kind, channel)).or_default();
-            let id = message(&channel, *count);
+            let count = counts.entry(key).or_default();
+            let id = message(&channel, event.bytes, *count);
             *count += 1;
             // An arrow leaves a slice that is open at its time, and ends at one.
             let (phase, time) = match event.kind {
@@ -105,14 +112,15 @@ fn arrows(trace: &Trace, rank: Rank, out: &mut impl Write) -> Result<(), Failure
     Ok(())
 }
 
-/// The number of the message that is the `count`th of its channel.
-fn message(channel: &Channel, count: u64) -> u64 {
-    let mut key = [0; 24];
+/// The number of the message that is the `count`th of its channel and length.
+fn message(channel: &Channel, bytes: u64, count: u64) -> u64 {
+    let mut key = [0; 32];
     key[0..4].copy_from_slice(&channel.source.0.to_le_bytes());
     key[4..8].copy_from_slice(&channel.destination.0.to_le_bytes());
     key[8..12].copy_from_slice(&channel.comm.0.to_le_bytes());
     key[12..16].copy_from_slice(&channel.tag.to_le_bytes());
     key[16..24].copy_from_slice(&count.to_le_bytes());
+    key[24..32].copy_from_slice(&bytes.to_le_bytes());
     xxh3_64(&key)
 }
 

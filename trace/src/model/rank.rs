@@ -34,6 +34,11 @@ pub fn launcher_rank() -> Option<u32> {
     RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
+/// The last part of a program's path.
+pub fn file_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
 /// How a clock reading becomes nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockStart {

@@ -1,6 +1,6 @@
 //! Sends and receives, blocking, nonblocking and persistent.
 use super::{Call, arrived, failed, handle_at, has_received, part, side_bytes, tag};
-use crate::plan::NONE;
+use crate::plan::{NONE, Plan};
 use crate::requests::{REQUESTS, Tracked, What};
 use crate::thread::Thread;
 use phasecast_abi::{Class as Does, Timing};
@@ -117,7 +117,25 @@ pub unsafe fn posted(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     thread.record(call, &shape);
 }
 
-/// Persistent requests that were started.
+/// Notes which known persistent requests are to be started: MPI may put others in their place (Open MPI does while a
+/// buffered message of the last start is under way).
+///
+/// # Safety
+/// `args` are those of `MPI_Start` or `MPI_Startall`.
+pub unsafe fn starting(thread: &mut Thread, plan: &Plan, args: &[usize]) {
+    let (count, at) = requests(plan, args);
+    thread.waiting.clear();
+    let table = REQUESTS.lock();
+    for i in 0..count {
+        // SAFETY: the caller's: an array of so many requests.
+        let request = unsafe { handle_at(thread.layout, at + i * thread.layout.handle_bytes) };
+        if let Some(known) = table.get(request) {
+            thread.waiting.push((i as u32, request, *known));
+        }
+    }
+}
+
+/// Persistent requests that were started, as [`starting`] noted them.
 ///
 /// # Safety
 /// `args` are those of `MPI_Start` or `MPI_Startall`.
@@ -126,15 +144,14 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
         return call.failed(thread);
     }
     let layout = thread.layout;
-    let all = matches!(call.plan.class, Does::Start { all: true });
-    let (count, at) = if all { (args[0] as i32, args[1]) } else { (1, args[0]) };
+    let (_, at) = requests(call.plan, args);
     let mut bytes = 0u64;
     let mut comm = 0;
     thread.parts.clear();
-    for i in 0..count.max(0) as usize {
-        // SAFETY: the caller's: an array of so many requests.
-        let request = unsafe { handle_at(layout, at + i * layout.handle_bytes) };
-        let Some(known) = REQUESTS.lock().start(request) else { continue };
+    for &(i, request, known) in &thread.waiting {
+        // SAFETY: the caller's: an array of more requests than this.
+        let now = unsafe { handle_at(layout, at + i as usize * layout.handle_bytes) };
+        REQUESTS.lock().start(request, now);
         let mut flags = Flags::PERSISTENT;
         let kind = match known.what {
             What::Send => PartKind::Send,
@@ -152,4 +169,13 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
         thread.parts.push(part(kind, flags, known.peer, known.tag, sent, comm));
     }
     thread.record_parts(call, &call.shape(Class::Start, Flags::PERSISTENT, PEER_NONE, TAG_NONE, bytes, comm));
+}
+
+/// How many requests a start is of, and where they stand.
+fn requests(plan: &Plan, args: &[usize]) -> (usize, usize) {
+    if matches!(plan.class, Does::Start { all: true }) {
+        ((args[0] as i32).max(0) as usize, args[1])
+    } else {
+        (1, args[0])
+    }
 }

@@ -1,6 +1,7 @@
 //! Machine files: TOML read back with every number checked, as a file may come from anywhere.
 use super::{Costs, FORMAT, Kernel, Link, Machine};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The longest file that is read as a machine.
@@ -64,7 +65,9 @@ impl MachineError {
     /// Whether the input is to blame (exit code 3) rather than the work (exit code 1).
     pub fn is_input(&self) -> bool {
         match self {
-            MachineError::Io { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+            MachineError::Io { source, .. } => {
+                matches!(source.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory)
+            }
             _ => true,
         }
     }

@@ -101,7 +101,7 @@ fn role(name: &str) -> Role {
         probe: false,
     };
     let Some(procedure) = by_name(name).and_then(|id| id.get()) else { return role };
-    role.starts = matches!(procedure.class, Class::Send { .. } | Class::Collective { .. });
+    role.starts = procedure.class.sends();
     match procedure.class {
         Class::Send { mode, .. } => {
             role.buffered = mode == SendMode::Buffered;

@@ -1,6 +1,6 @@
 //! What the files of a trace are, frame by frame.
 use super::{Findings, Piece, empty, inspect};
-use crate::exit::Refusal;
+use crate::exit::{REFUSED, Refusal, code, sentence};
 use anyhow::{Context, Result};
 use phasecast_trace::Counters;
 use phasecast_trace::codec;
@@ -21,8 +21,19 @@ pub(super) fn folder(path: &Path) -> Result<Findings> {
     let mut size = None;
     let mut ranks = 0u64;
     for file in names.iter().filter(|f| f.extension().is_some_and(|e| e == "pct" || e == "tail")) {
-        let inner = inspect(file)?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let inner = match inspect(file) {
+            Ok(inner) => inner,
+            Err(error) if code(&error) == REFUSED => {
+                found.broken(sentence(&error));
+                let bytes = file.metadata().map_or(0, |file| file.len());
+                found.bytes += bytes;
+                let piece = Piece { name, offset: 0, count: 1, items: 0, stored_bytes: bytes, raw_bytes: 0, ok: false };
+                found.pieces.push(piece);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         if inner.kind == "rank file" {
             ranks += 1;
             if size.is_none() {
@@ -40,7 +51,7 @@ pub(super) fn folder(path: &Path) -> Result<Findings> {
         let (items, stored_bytes, raw_bytes) = (sum(|p| p.items), sum(|p| p.stored_bytes), sum(|p| p.raw_bytes));
         found.pieces.push(Piece { name, offset: 0, count: 1, items, stored_bytes, raw_bytes, ok: inner.ok });
     }
-    if ranks == 0 {
+    if ranks == 0 && found.damage.is_empty() {
         let text = format!("{} is no trace of phasecast: it holds no file rank-*.pct. Check the path.", path.display());
         return Err(Refusal::Input(text).into());
     }
@@ -152,4 +163,23 @@ pub(super) fn tail_file(content: &[u8]) -> Findings {
         None => found.broken("it is cut off".into()),
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_none_of_ours_does_not_hide_the_others() {
+        let place = tempfile::tempdir().expect("a folder");
+        for (name, content) in
+            [("rank-00000.pct", &b""[..]), ("rank-00001.pct", b"text"), ("rank-00002.pct", b"PHC\xF1")]
+        {
+            fs::write(place.path().join(name), content).expect("a file");
+        }
+        let found = folder(place.path()).expect("findings");
+        assert_eq!((found.pieces.len(), found.damage.len()), (3, 3), "{:?}", found.damage);
+        assert!(found.damage[0].contains("rank-00000.pct") && found.damage[0].contains("empty"), "{:?}", found.damage);
+        assert!(found.damage[1].contains("rank-00001.pct"), "{:?}", found.damage);
+    }
 }

@@ -12,6 +12,7 @@ pub use observe::{Observed, Site, observe};
 
 use super::error::ModelError;
 use crate::fit::{Form, Point, choose};
+use phasecast_analyzer::noise::quantile;
 use routines::routines;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ const EXACT: f64 = 1e-6;
 const POOR: f64 = 0.3;
 /// What fitted times are off by at least.
 const LEAST_UNCERTAINTY: f64 = 0.02;
+/// Level of the interval that the uncertainty is half of.
+const CONFIDENCE: f64 = 0.95;
 
 /// A fitted formula.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +40,9 @@ pub struct Formula {
     pub formula: String,
     /// Points that it was fitted to.
     pub points: usize,
+    /// Its parameters.
+    #[serde(skip)]
+    pub parameters: usize,
     /// Root of the mean square of (fitted - measured) / measured.
     pub error: f64,
     /// The same where each point is foreseen from the others; none where they are too few.
@@ -112,23 +118,33 @@ pub fn derive(name: &str, observed: &[Observed]) -> Result<Derivation, ModelErro
     for (of, values) in &parts {
         if let Some(formula) = fitted(of, observed, &all, values)? {
             let last = observed.iter().map(values).fold(0.0, f64::max);
-            square += (formula.left_out.unwrap_or(formula.error) * last / most.max(f64::MIN_POSITIVE)).powi(2);
+            let freedom = formula.points.saturating_sub(formula.parameters) as f64;
+            let error = quantile(freedom, CONFIDENCE) * formula.left_out.unwrap_or(formula.error);
+            square += (error * last / most.max(f64::MIN_POSITIVE)).powi(2);
             let _ = writeln!(text, "# {}: {}", formula.of, quality(&formula));
             let _ = writeln!(text, "comp += {};", formula.formula);
             computation.push(formula);
         }
     }
     let (communication, calls) = communication_of(observed, &all)?;
-    let uncertainty = (1.96 * square.sqrt()).clamp(LEAST_UNCERTAINTY, 1.0);
     let checks = observed.iter().map(|o| Check {
         size: o.size,
         ranks: o.ranks,
         computation_s: o.computation_s(),
         fitted_s: computation.iter().map(|formula| value(&formula.formula, o)).sum(),
     });
-    let checks = checks.collect();
+    let checks: Vec<Check> = checks.collect();
+    // A place that some runs do not pass is fitted to the others: only the whole shows by how much it is off there.
+    let uncertainty = square.sqrt().clamp(LEAST_UNCERTAINTY, 1.0).max(missed(&checks));
     let file = file(name, observed, &text, &calls, uncertainty);
     Ok(Derivation { computation, communication, checks, uncertainty, file })
+}
+
+/// How far the formulae are off the observed computation: the root of the mean square of the relative errors.
+fn missed(checks: &[Check]) -> f64 {
+    let known = checks.iter().filter(|check| check.computation_s > 0.0);
+    let squares: Vec<f64> = known.map(|check| (check.fitted_s / check.computation_s - 1.0).powi(2)).collect();
+    (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt()
 }
 
 /// The value of a fitted formula at an observed point.
@@ -178,6 +194,7 @@ fn fitted(
         of: of.to_owned(),
         formula: forms[choice.form].formula(&choice.fitted.parameters),
         points: points.len(),
+        parameters: choice.fitted.parameters.len(),
         error: choice.fitted.error,
         left_out: choice.left_out.is_finite().then_some(choice.left_out),
     }))
@@ -228,4 +245,40 @@ fn file(name: &str, observed: &[Observed], computation: &str, communication: &st
     let _ = writeln!(text, "computation = '''\ncomp = 0;\n{}'''\n", plain(computation));
     let _ = writeln!(text, "communication = '''\ncomm_time = 0;\n{}'''", plain(communication));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of size 1 with these ranks, and what they compute before two sites.
+    fn runs(computing: [(u32, f64, Option<f64>); 4]) -> Vec<Observed> {
+        let site = |at: &str| Site { procedure: "MPI_Barrier".into(), at: at.into() };
+        let run = |(ranks, one, other): (u32, f64, Option<f64>)| Observed {
+            size: 1.0,
+            ranks,
+            computing: [Some((site("one"), one)), other.map(|s| (site("other"), s))].into_iter().flatten().collect(),
+            ..Observed::default()
+        };
+        computing.map(run).to_vec()
+    }
+
+    #[test]
+    fn a_place_that_some_runs_do_not_pass_makes_the_formulae_uncertain() {
+        let runs = runs([(1, 4.0, Some(1.0)), (2, 2.0, Some(1.0)), (4, 1.0, None), (8, 0.5, None)]);
+        let derived = derive("heat", &runs).expect("formulae");
+        assert!((missed(&derived.checks) - (5f64 / 4.0).sqrt()).abs() < 1e-6, "{:?}", derived.checks);
+        assert_eq!(derived.uncertainty, missed(&derived.checks));
+    }
+
+    #[test]
+    fn few_points_make_a_formula_the_more_uncertain() {
+        let derived = derive("heat", &runs([(1, 1.0, None), (2, 1.03, None), (4, 0.98, None), (4, 0.98, None)]));
+        let derived = derived.expect("formulae");
+        let [Formula { points: 4, left_out: Some(error), .. }] = derived.computation[..] else {
+            panic!("{:?}", derived.computation)
+        };
+        // Student's distribution with at most 3 degrees of freedom.
+        assert!(derived.uncertainty >= 3.18 * error && error > 0.005, "{derived:?}");
+    }
 }

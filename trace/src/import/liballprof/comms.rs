@@ -1,9 +1,10 @@
 //! Who is in which communicator. The text names a communicator by the rank's own handle, its rank and the size: the
 //! world and each rank's own are known by their size, those made by `MPI_Comm_split` from the colours and keys of all
-//! ranks. Others remain unknown.
+//! ranks, where no other split can have made them. Others remain unknown.
 use super::line::CommKey;
-use super::scan::Scan;
+use super::scan::{Scan, Split};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 /// The communicators of one rank.
 #[derive(Debug, Default)]
@@ -43,51 +44,122 @@ pub(super) fn resolve(scans: &[Scan]) -> Vec<Known> {
         }
         all.push(known);
     }
-    let mut queue = vec![world.clone()];
-    let mut seen: HashSet<Vec<u32>> = queue.iter().cloned().collect();
-    while let Some(parent) = queue.pop() {
-        for group in split(scans, &mut all, &parent) {
-            if seen.insert(group.clone()) {
-                queue.push(group);
-            }
-        }
-    }
-    all
+    let world = Rc::new(world);
+    let mut search = Search {
+        scans,
+        makers: scans.iter().map(|scan| vec![Maker::default(); scan.splits.len()]).collect(),
+        known: all,
+        seen: HashSet::from([world.clone()]),
+        groups: vec![world],
+    };
+    while search.round() {}
+    search.known
 }
 
-/// Follows the splits of the communicators with these members, and returns the groups that were found.
-fn split(scans: &[Scan], all: &mut [Known], parent: &[u32]) -> Vec<Vec<u32>> {
-    let calls: Vec<Vec<&super::scan::Split>> = parent
-        .iter()
-        .map(|&rank| {
-            let known = &all[rank as usize];
-            let of_parent = |key| known.locals.get(key).is_some_and(|&n| known.members[n as usize] == parent);
-            scans[rank as usize].splits.iter().filter(|split| of_parent(&split.parent)).collect()
-        })
-        .collect();
-    let mut found = Vec::new();
-    for at in 0..calls.iter().map(Vec::len).min().unwrap_or(0) {
-        let mut groups: BTreeMap<i64, Vec<(i64, usize)>> = BTreeMap::new();
-        for (place, list) in calls.iter().enumerate().filter(|(_, list)| list[at].color >= 0) {
-            groups.entry(list[at].color).or_default().push((list[at].key, place));
+/// What is known of one rank's call of `MPI_Comm_split`.
+#[derive(Clone, Default)]
+struct Maker {
+    /// Members of what it makes, and the rank's place among them; none as long as its parent is unknown.
+    group: Option<(u32, Rc<Vec<u32>>)>,
+    /// The communicator is found.
+    found: bool,
+}
+
+/// The communicator of a split cannot be told from that of another.
+struct Ambiguous;
+
+struct Search<'a> {
+    scans: &'a [Scan],
+    /// By rank and split.
+    makers: Vec<Vec<Maker>>,
+    known: Vec<Known>,
+    /// The members of communicators, each list once.
+    groups: Vec<Rc<Vec<u32>>>,
+    seen: HashSet<Rc<Vec<u32>>>,
+}
+
+impl Search<'_> {
+    /// Follows the splits of all groups; true if a communicator was found. It may be the parent of further splits, or
+    /// leave another without a rival.
+    fn round(&mut self) -> bool {
+        let (mut at, mut found) = (0, false);
+        while let Some(parent) = self.groups.get(at).cloned() {
+            for makers in self.splits(&parent) {
+                found |= self.find(&makers);
+            }
+            at += 1;
         }
-        for mut group in groups.into_values() {
-            group.sort_unstable();
-            let members: Vec<u32> = group.iter().map(|(_, place)| parent[*place]).collect();
-            for (position, (_, place)) in (0u32..).zip(&group) {
-                let rank = parent[*place] as usize;
-                let fits = |(key, line): &&(CommKey, u64)| {
-                    key.rank == position
-                        && key.size as usize == members.len()
-                        && *line > calls[*place][at].line
-                        && !all[rank].locals.contains_key(key)
-                };
-                if let Some((key, _)) = scans[rank].comms.iter().find(fits) {
-                    all[rank].add(*key, members.clone());
+        found
+    }
+
+    /// The splits of the communicators with these members: the rank and the number of each call that makes a group.
+    fn splits(&mut self, parent: &[u32]) -> Vec<Vec<(usize, usize)>> {
+        let calls: Vec<Vec<usize>> = parent
+            .iter()
+            .map(|&rank| {
+                let (known, splits) = (&self.known[rank as usize], &self.scans[rank as usize].splits);
+                let of_parent = |key| known.locals.get(key).is_some_and(|&n| known.members[n as usize] == parent);
+                (0..splits.len()).filter(|&split| of_parent(&splits[split].parent)).collect()
+            })
+            .collect();
+        let mut found = Vec::new();
+        for at in 0..calls.iter().map(Vec::len).min().unwrap_or(0) {
+            let mut groups: BTreeMap<i64, Vec<(i64, usize)>> = BTreeMap::new();
+            for (place, list) in calls.iter().enumerate() {
+                let split = &self.scans[parent[place] as usize].splits[list[at]];
+                if split.color >= 0 {
+                    groups.entry(split.color).or_default().push((split.key, place));
                 }
             }
-            found.push(members);
+            for mut group in groups.into_values() {
+                group.sort_unstable();
+                let members: Rc<Vec<u32>> = Rc::new(group.iter().map(|(_, place)| parent[*place]).collect());
+                let makers: Vec<_> =
+                    group.iter().map(|(_, place)| (parent[*place] as usize, calls[*place][at])).collect();
+                for (position, &(rank, split)) in (0u32..).zip(&makers) {
+                    self.makers[rank][split].group = Some((position, members.clone()));
+                }
+                if self.seen.insert(members.clone()) {
+                    self.groups.push(members);
+                }
+                found.push(makers);
+            }
         }
+        found
     }
-    found
+
+    /// Finds the communicator of a group in the files of its members; in none of them if one leaves it open.
+    fn find(&mut self, makers: &[(usize, usize)]) -> bool {
+        let keys: Result<Vec<Option<CommKey>>, Ambiguous> =
+            makers.iter().map(|&(rank, split)| self.made_by(rank, split)).collect();
+        let mut found = false;
+        for (key, &(rank, split)) in keys.unwrap_or_default().into_iter().zip(makers) {
+            let maker = &mut self.makers[rank][split];
+            if let (Some(key), Some((_, members))) = (key, &maker.group) {
+                self.known[rank].add(key, members.to_vec());
+                maker.found = true;
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// The first unknown communicator after a split with the rank and size that it gives; none if there is none.
+    fn made_by(&self, rank: usize, split: usize) -> Result<Option<CommKey>, Ambiguous> {
+        let (scan, makers, known) = (&self.scans[rank], &self.makers[rank], &self.known[rank]);
+        let Maker { group: Some((position, members)), found: false } = &makers[split] else { return Ok(None) };
+        let fits = |(key, line): &&(CommKey, u64)| {
+            key.rank == *position
+                && key.size as usize == members.len()
+                && *line > scan.splits[split].line
+                && !known.locals.contains_key(key)
+        };
+        let Some((key, first_use)) = scan.comms.iter().find(fits) else { return Ok(None) };
+        let rival = |(other, maker): (&Split, &Maker)| match &maker.group {
+            _ if maker.found || other.color < 0 || other.line >= *first_use => false,
+            Some((place, others)) => place == position && others.len() == members.len() && others != members,
+            None => key.size <= other.parent.size,
+        };
+        if scan.splits.iter().zip(makers).any(rival) { Err(Ambiguous) } else { Ok(Some(*key)) }
+    }
 }

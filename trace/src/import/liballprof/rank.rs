@@ -20,6 +20,7 @@ pub(super) struct Missing {
     sources: u64,
     tags: u64,
     comms: u64,
+    shared: u64,
     guessed: u64,
     bytes: u64,
     cut: u64,
@@ -32,6 +33,7 @@ impl Missing {
             (self.sources, "receives are from MPI_ANY_SOURCE: their source is not in this format, they are no events"),
             (self.tags, "receives are of MPI_ANY_TAG: their tag is not in this format, they have no partner"),
             (self.comms, "calls are on communicators whose members the files do not tell: only their time is kept"),
+            (self.shared, "collectives are on files: their communicators are not in this format, they are no events"),
             (self.guessed, "requests are completed by the last Test*, Waitany or Waitsome that named them"),
             (self.bytes, "collectives have counts per rank that the files do not hold: their bytes are 0"),
             (self.cut, "files end without MPI_Finalize"),
@@ -71,7 +73,9 @@ impl<'a> Conversion<'a> {
         missing: &'a mut Missing,
     ) -> Conversion<'a> {
         let procs = (0..).zip(&scan.names).map(|(id, name)| (name.as_str(), ProcId(id))).collect();
-        Conversion { scan, known, rank, size, origin, procs, requests: Requests::default(), missing }
+        let mut requests = Requests::default();
+        requests.narrow = scan.mpich;
+        Conversion { scan, known, rank, size, origin, procs, requests, missing }
     }
 
     /// Writes the rank and returns how many calls it has.
@@ -202,6 +206,14 @@ impl<'a> Conversion<'a> {
             return Operation::Other;
         };
         call.comm = CommId(comm);
+        if !has_comm && call.flags.has(Flags::COLLECTIVE) {
+            self.missing.shared += 1;
+            call.flags = call.flags.without(Flags::COLLECTIVE);
+        }
+        if procedure.name == "MPI_Comm_create_group" {
+            // Only the members of the new communicator call it.
+            call.class = Class::Other;
+        }
         let members = self.known.members.get(comm as usize).map_or(&[][..], Vec::as_slice);
         let null = if self.scan.mpich { -1 } else { -2 };
         let world = |rank: Option<i64>| match rank {

@@ -77,26 +77,33 @@ pub(super) struct Slot<T> {
 #[derive(Debug)]
 pub(super) struct Requests<T> {
     slots: BTreeMap<u64, Slot<T>>,
+    /// The first address of a request.
+    first: Option<u64>,
+    /// Requests have 4 bytes (MPICH, Fortran), not 8 (Open MPI in C).
+    pub(super) narrow: bool,
     /// Lines that complete requests although they need not: the last to name each before its next use.
     pub(super) late: BTreeMap<u64, Vec<u64>>,
 }
 
 impl<T> Default for Requests<T> {
     fn default() -> Self {
-        Requests { slots: BTreeMap::new(), late: BTreeMap::new() }
+        Requests { slots: BTreeMap::new(), first: None, narrow: false, late: BTreeMap::new() }
     }
 }
 
 impl<T> Requests<T> {
-    /// Addresses of known requests in an array. The elements have 8 bytes (Open MPI in C) or 4 (MPICH, Fortran):
-    /// whichever fits more of them.
-    pub(super) fn covered(&self, base: u64, count: u64) -> Vec<u64> {
-        let range = |step: u64| base..base.saturating_add(count.saturating_mul(step));
-        let fitting = |step: u64| -> Vec<u64> {
-            self.slots.range(range(step)).map(|(a, _)| *a).filter(|a| (a - base).is_multiple_of(step)).collect()
-        };
-        let (wide, narrow) = (fitting(8), fitting(4));
-        if wide.len() >= narrow.len() { wide } else { narrow }
+    /// Addresses of known requests in an array.
+    pub(super) fn covered(&mut self, base: u64, count: u64) -> Vec<u64> {
+        self.look(base);
+        let step = if self.narrow { 4 } else { 8 };
+        let range = base..base.saturating_add(count.saturating_mul(step));
+        self.slots.range(range).map(|(a, _)| *a).filter(|a| (a - base).is_multiple_of(step)).collect()
+    }
+
+    /// Requests of 8 bytes are multiples of 8 apart.
+    fn look(&mut self, address: u64) {
+        let first = *self.first.get_or_insert(address);
+        self.narrow |= address.abs_diff(first) % 8 == 4;
     }
 
     pub(super) fn get(&mut self, address: u64) -> Option<&mut Slot<T>> {
@@ -104,6 +111,7 @@ impl<T> Requests<T> {
     }
 
     pub(super) fn make(&mut self, address: u64, persistent: bool, what: T) {
+        self.look(address);
         self.settle(address);
         self.slots.insert(address, Slot { what, persistent, active: !persistent, cancelled: false, cover: None });
     }
@@ -152,5 +160,27 @@ impl<T> Requests<T> {
         for address in self.slots.keys().copied().collect::<Vec<_>>() {
             self.settle(address);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(addresses: &[u64]) -> Requests<()> {
+        let mut requests = Requests::default();
+        addresses.iter().for_each(|&address| requests.make(address, false, ()));
+        requests
+    }
+
+    #[test]
+    fn addresses_tell_how_long_a_request_is() {
+        assert_eq!(made(&[64, 68, 72, 76]).covered(64, 2), [64, 68]);
+        assert_eq!(made(&[64, 72, 80]).covered(64, 2), [64, 72]);
+        // The first request of the array is none that is known.
+        assert_eq!(made(&[64, 72]).covered(68, 2), [72]);
+        let mut mpich = made(&[64, 72]);
+        mpich.narrow = true;
+        assert_eq!(mpich.covered(64, 2), [64]);
     }
 }

@@ -130,6 +130,7 @@ pub(super) fn scan(path: &Path) -> Result<Scan, TraceError> {
         found.finalized |= line.name == "MPI_Finalize";
         if let Some(key) = line.comm() {
             found.mpich |= key.handle == MPICH_WORLD;
+            requests.narrow |= found.mpich;
             if keys.insert(key) {
                 found.comms.push((key, number));
             }

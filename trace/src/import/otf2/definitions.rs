@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 const MPI: u8 = 4;
 const CPU_THREAD: u8 = 1;
-const LOCATIONS: u8 = 2;
+const LOCATIONS: u8 = 1;
 const COMM_LOCATIONS: u8 = 4;
 const COMM_GROUP: u8 = 5;
 const COMM_SELF: u8 = 6;
@@ -92,10 +92,11 @@ impl Definitions {
             // Of several the one with the lowest number, so that the same archive is always the same trace.
             mpi.min_by_key(|(id, _)| **id).map(|(_, group)| group.members.clone());
         let by_id: HashMap<u64, Location> = self.locations.iter().map(|l| (l.id, *l)).collect();
-        let main: Vec<Location> = match main {
-            Some(ids) => ids.iter().filter_map(|id| by_id.get(id).copied()).collect(),
-            None => return Err("it defines no MPI ranks (no group of MPI locations)".into()),
+        let main = main.ok_or("it defines no MPI ranks (no group of MPI locations)")?;
+        let location = |(rank, id)| {
+            by_id.get(id).copied().ok_or_else(|| format!("it does not define location {id}, of MPI rank {rank}"))
         };
+        let main: Vec<Location> = main.iter().enumerate().map(location).collect::<Result<_, String>>()?;
         if main.is_empty() || main.len() > MAX_RANKS {
             return Err(format!("it defines {} MPI ranks", main.len()));
         }
@@ -269,4 +270,34 @@ pub(super) unsafe extern "C" fn comm(user: *mut c_void, id: u32, _: u32, group: 
     // SAFETY: OTF2 hands on the pointer that was registered with it.
     unsafe { definitions(user) }.comms.push((id, group));
     CONTINUE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ranks, and a communicator of this group.
+    fn defined(kind: u8, members: &[u64]) -> Definitions {
+        let mut made = Definitions { comms: vec![(7, 1)], ..Definitions::default() };
+        made.locations = [30, 40].map(|id| Location { id, kind: CPU_THREAD, events: 0, process: id as u32 }).into();
+        made.groups.insert(0, Group { kind: COMM_LOCATIONS, paradigm: MPI, members: vec![30, 40] });
+        made.groups.insert(1, Group { kind, paradigm: MPI, members: members.into() });
+        made
+    }
+
+    #[test]
+    fn groups_are_of_locations_or_of_ranks() {
+        let members = |kind, members: &[u64]| defined(kind, members).world().unwrap().comms.get(&7).cloned();
+        // OTF2_GROUP_TYPE_LOCATIONS is 1, the group of regions 2.
+        assert_eq!(members(1, &[40, 30]), Some(vec![1, 0]));
+        assert_eq!(members(2, &[40, 30]), None);
+        assert_eq!(members(COMM_GROUP, &[1]), Some(vec![1]));
+    }
+
+    #[test]
+    fn a_rank_without_a_location_is_refused() {
+        let mut made = defined(COMM_GROUP, &[0, 1]);
+        made.locations.remove(0);
+        assert!(made.world().err().unwrap().contains("location 30, of MPI rank 0"));
+    }
 }

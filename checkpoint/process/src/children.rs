@@ -1,0 +1,69 @@
+//! Children of this process. One of the program's that runs at a cut is in no image; those that the MPI library has started
+//! for itself are not the program's.
+use crate::Error;
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Mutex;
+
+static OF_LIBRARY: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Does something in which only the library may start processes.
+pub fn of_library<T>(act: impl FnOnce() -> T) -> T {
+    let before = running();
+    let result = act();
+    let made = running().difference(&before).copied().collect();
+    *OF_LIBRARY.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = made;
+    result
+}
+
+/// The processes that this one's threads have started and that have not ended; none where the kernel does not tell.
+fn running() -> BTreeSet<u32> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let pids: Vec<u32> = lists.flat_map(|list| numbers(&list)).collect();
+    pids.into_iter().filter(|&pid| runs(pid)).collect()
+}
+
+fn numbers(list: &str) -> Vec<u32> {
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Whether a process has not ended: one that has waits only to be asked for.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Refuses a cut at which a child of the program runs.
+///
+/// # Errors
+/// If there is one.
+pub fn none_runs() -> Result<(), Error> {
+    let own = OF_LIBRARY.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match running().difference(&own).next() {
+        Some(_) => Err(Error::Obstacle("a child process runs".into())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_child_is_seen_until_it_ends() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a child");
+        assert!(running().contains(&child.id()));
+        drop(child.stdin.take());
+        while runs(child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(!running().contains(&child.id()), "it has ended, and nobody has asked for it");
+        child.wait().expect("its end");
+        let mut later = of_library(|| Command::new("cat").stdin(Stdio::piped()).spawn()).expect("a child");
+        assert!(OF_LIBRARY.lock().expect("nobody has panicked").contains(&later.id()));
+        drop(later.stdin.take());
+        later.wait().expect("its end");
+    }
+}
