@@ -23,7 +23,7 @@ const MAX_HEADER: u32 = 1 << 23;
 /// The longest other record (communicators, counters, trailer) before compression.
 pub(crate) const MAX_RECORD: u32 = 1 << 26;
 /// The most bytes of all records of a file before compression.
-const MAX_RECORDS: u64 = 1 << 28;
+const MAX_RECORDS: u64 = 1 << 29;
 /// The most communicators of a rank.
 const MAX_COMMS: usize = 1 << 22;
 

@@ -219,7 +219,7 @@ fn many_records_are_refused_before_memory_is_taken() {
     refused(|f| f[0].1 = vec![0; (1 << 23) + 1], "claims 8388609 bytes");
     let counters = codec::to_bytes(&["x".repeat(60 << 20), String::new(), String::new()]);
     let frame = (Frame::new(Kind::Counters), counters);
-    refused(|f| f.extend(vec![frame; 5]), "its records claim more than 268435456 bytes");
+    refused(|f| f.extend(vec![frame; 9]), "its records claim more than 536870912 bytes");
 }
 
 #[test]

@@ -176,16 +176,22 @@ fn with_images(
     let place = args.output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let scratch = tempfile::Builder::new().prefix(".phasecast-").tempdir_in(place);
     let scratch = scratch.with_context(|| format!("cannot make a folder for images in {}", place.display()))?;
+    let flags = processor::flags();
+    let baseline = args.cpu_baseline.unwrap_or_else(|| Baseline::usual(&flags));
     let saving = Saving {
         launcher,
         command: &args.command,
         analysis: &analysis,
         profile: &profile,
-        baseline: args.cpu_baseline.unwrap_or_else(|| Baseline::usual(&processor::flags())),
+        baseline,
         base_s: signature.manifest.base_run_s(),
         recorded,
         scratch: scratch.path(),
     };
+    if baseline != Baseline::Native && flags.iter().any(|flag| flag == "avx512f") {
+        let held = baseline.name();
+        note(&format!("images are held to {held}, without this processor's AVX-512; --cpu-baseline native keeps it"));
+    }
     note(&format!("saving {} images: {launcher} {}", plan::cuts(&windows).len(), args.command.join(" ")));
     let mut saved = saving.save(windows)?;
     if let Some(budget) = args.size_budget {
