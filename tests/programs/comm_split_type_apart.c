@@ -9,10 +9,10 @@ int main(void) {
     MPI_Comm node, some;
     int n, m = 0, got;
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    MPI_Get_library_version(version, &got);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, &node);
     MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPI_COMM_TYPE_SHARED : MPI_UNDEFINED, 0, MPI_INFO_NULL, &some);
     MPI_Comm_size(node, &n);
-    MPI_Get_library_version(version, &got);
     if (strstr(version, "Open MPI")) CHECK(n == size);
     if (strstr(version, "MPICH Version")) CHECK(n == size / 2);
     if (rank) MPI_Comm_size(some, &m);

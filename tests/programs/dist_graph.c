@@ -32,6 +32,8 @@ int main(void) {
     beat();
     MPI_Dist_graph_neighbors(others, 2, in_from, MPI_UNWEIGHTED, 2, out_to, MPI_UNWEIGHTED);
     CHECK(in_from[0] + in_from[1] == before + after && out_to[0] + out_to[1] == before + after);
+    MPI_Dist_graph_neighbors_count(others, &n, &m, &weighted);
+    CHECK(n == 2 && m == 2 && !weighted);
     // Their order stays as it is, and is that of the blocks, which have lengths of their own.
     for (int i = 0; i < 3; i++) {
         int sent[8], got[8], out_n[2], in_n[2], out_at[2] = {0, 4}, in_at[2] = {0, 4}, from_now[2], to_now[2];

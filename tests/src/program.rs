@@ -3,8 +3,8 @@
 //! A head is the lines that begin with `// ` at the top: first what the program is about, then `ranks:` (3 if not given),
 //! `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
 //! every so many cuts is taken), `cut: middle` (where one cut is taken it is the middle one: what the program is about is
-//! not there all the time), `setting:` (of the environment, `NAME=value`) and `refuses:`, a part of the reason for which a
-//! cut may be refused, once for each reason.
+//! not there all the time), `mpi: 4` (it needs a library with what is new there), `setting:` (of the environment,
+//! `NAME=value`) and `refuses:`, a part of the reason for which a cut may be refused, once for each reason.
 
 use crate::example::newer;
 use crate::mpi::{Language, Mpi};
@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 /// What a line of a head may tell.
-const KEYS: [&str; 8] = ["ranks", "flags", "arguments", "module", "stride", "cut", "setting", "refuses"];
+const KEYS: [&str; 9] = ["ranks", "flags", "arguments", "module", "stride", "cut", "mpi", "setting", "refuses"];
 
 /// A program of `tests/programs`.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Program {
     pub stride: usize,
     /// The first cut to take is the middle one.
     pub middle: bool,
+    /// Its procedures are those of this version of MPI.
+    pub mpi: u32,
     source: PathBuf,
     flags: Vec<String>,
     arguments: Vec<String>,
@@ -78,6 +80,7 @@ impl Program {
             ranks: number("ranks").unwrap_or(3),
             refuses: all("refuses").map(str::to_owned).collect(),
             stride: number("stride").unwrap_or(1) as usize,
+            mpi: number("mpi").unwrap_or(3),
             middle: told("cut").is_some_and(|place| place == "middle" || panic!("{}: cut: {place}", source.display())),
             flags: words("flags"),
             arguments: words("arguments"),

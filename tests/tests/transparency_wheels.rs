@@ -24,6 +24,22 @@ const NAMES: [&str; 14] = [
     "win_fence",
 ];
 
+/// What is new in MPI 4 goes on wherever a library has it.
+#[test]
+fn programs_of_mpi_4_go_on_under_those_that_have_it() {
+    let mut programs = programs();
+    programs.retain(|program| program.mpi >= 4);
+    assert_eq!(programs.len(), 2);
+    let plan = [
+        (Mpi::Mpich, &[Mpi::Mpich, Mpi::OpenMpi5, Mpi::Mpich5Abi][..]),
+        (Mpi::OpenMpi5, &[Mpi::OpenMpi5, Mpi::Mpich5]),
+        (Mpi::Mpich5Abi, &[Mpi::Mpich]),
+    ];
+    let table = run(&programs, &plan, Choice::Some(1));
+    println!("{table}");
+    assert!(table.failures.is_empty(), "{} failed", table.failures.len());
+}
+
 fn named() -> Vec<Program> {
     let named: Vec<Program> = programs().into_iter().filter(|p| NAMES.contains(&p.name.as_str())).collect();
     assert_eq!(named.len(), NAMES.len());

@@ -174,8 +174,10 @@ fn lane(procedure: &Procedure, param: &Param, same: bool) -> Lane {
     if param.kind == Kind::Flag && param.name == "reorder" {
         return Lane::Reorder;
     }
+    let is_weights = |domain: &Domain| *domain == Domain::WeightsAddress;
     if same {
-        return Lane::Same;
+        // MPICH's constants for weights are addresses of variables, which each library has its own of.
+        return domain(procedure, param).filter(is_weights).map_or(Lane::Same, Lane::Address);
     }
     let value = param.passing == Passing::Value;
     match (param.kind, param.ctype) {

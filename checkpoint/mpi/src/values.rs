@@ -155,7 +155,8 @@ impl Values {
     /// An address of the program that may be a constant, in the library's form.
     #[inline]
     pub fn address_down(&self, domain: Domain, value: usize) -> usize {
-        if self.upper == self.lower || !self.constant_addresses.contains(&value) {
+        let same = self.upper == self.lower && domain != Domain::WeightsAddress;
+        if same || !self.constant_addresses.contains(&value) {
             return value;
         }
         let neutral = self.upper.to_neutral(domain, value as i64, &self.program);
