@@ -133,7 +133,10 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let handles = |lane: &Lane| matches!(lane, Lane::Handles(_, Direction::In, _));
         let lasting = lanes.contains(&request) && (function == 0 || lanes.iter().any(handles));
         let freed = |(i, lane): (usize, &Lane)| match lane {
-            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler | Kind::Datatype), Direction::InOut) => {
+            // To commit a datatype changes it.
+            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler | Kind::Datatype), Direction::InOut)
+                if change.is_none() =>
+            {
                 Some((i, *kind))
             }
             _ => None,
