@@ -5,8 +5,8 @@ mod common;
 
 use common::{Compiler, REMEDY, find_below, mpi5_include, words, workspace};
 use phasecast_abi::{
-    CType, Class, Kind, PROCEDURES, Passing, Pattern, Procedure, Return, SendMode, Timing, Vector, Version, Which,
-    by_name,
+    CType, Callers, Class, Kind, PROCEDURES, Passing, Pattern, Procedure, Return, SendMode, Timing, Vector, Version,
+    Which, by_name,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -207,6 +207,13 @@ fn classes_are_what_the_standard_says() {
     assert_eq!(of(|c| matches!(c, Class::CommFree { .. })), ["MPI_Comm_disconnect", "MPI_Comm_free"]);
     assert_eq!(of(|c| matches!(c, Class::Completion { .. })).len(), 8);
     assert_eq!(of(|c| matches!(c, Class::CommConstructor { .. })).len(), 23);
+    let some_call = of(|c| matches!(c, Class::CommConstructor { parent: Some(_), callers: Callers::Members, .. }));
+    assert_eq!(some_call, ["MPI_Comm_create_group"]);
+    let both_call = of(|c| matches!(c, Class::CommConstructor { callers: Callers::BothGroups, .. }));
+    assert_eq!(both_call, ["MPI_Intercomm_create"]);
+    let of_no_parent = of(|c| matches!(c, Class::CommConstructor { parent: None, callers: Callers::Parent, .. }));
+    assert!(of_no_parent.is_empty(), "{of_no_parent:?}");
+    assert_eq!(of(|c| *c == Class::DatatypeFree), ["MPI_Type_free"]);
     assert_eq!(of(|c| matches!(c, Class::Pready)).len(), 3);
 }
 

@@ -9,13 +9,13 @@
 //! Ranks are replayed in the order of their logical times; what is kept is the window between the slowest and the
 //! fastest, and the messages in flight.
 use crate::error::AnalyzeError;
-use crate::matching::{Channel, FastMap};
+use crate::matching::{FastMap, Message, Pairs};
 use crate::parallel::Stage;
 use crate::source::{Feed, Item};
 use crate::survey::Survey;
 use phasecast_trace::{EventKind, Trace};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// Which logical clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ struct Meeting {
 
 /// What holds a rank up.
 enum Wait {
-    Message(Channel),
+    Message(Message),
     Meeting,
 }
 
@@ -73,11 +73,11 @@ struct Replay<'f, 'a> {
     ended: Vec<bool>,
     runnable: BinaryHeap<Reverse<(u64, usize)>>,
     waiting: BTreeMap<usize, Wait>,
-    sent: FastMap<Channel, VecDeque<u64>>,
-    wanted: FastMap<Channel, usize>,
+    sent: FastMap<Message, VecDeque<u64>>,
+    wanted: FastMap<Message, usize>,
     members: Vec<usize>,
     balanced: Vec<bool>,
-    short: HashSet<(u32, u32)>,
+    pairs: Pairs,
     sequences: Vec<FastMap<u32, u64>>,
     meetings: BTreeMap<(u32, u64), Meeting>,
     placed: BTreeMap<u64, Vec<Placed>>,
@@ -109,7 +109,7 @@ pub fn ticks(
         wanted: FastMap::default(),
         members: trace.comms().iter().map(|c| c.members.len() + c.remote.len()).collect(),
         balanced: survey.balanced.clone(),
-        short: survey.short.iter().copied().collect(),
+        pairs: Pairs::new(survey),
         sequences: vec![FastMap::default(); ranks],
         meetings: BTreeMap::new(),
         placed: BTreeMap::new(),
@@ -190,29 +190,28 @@ impl Replay<'_, '_> {
     fn send(&mut self, rank: usize, item: Item) {
         let time = self.clocks[rank];
         self.local(rank, item);
-        let destination = item.peer as u32;
-        let channel = Channel { source: rank as u32, destination, comm: item.comm, tag: item.tag };
-        self.sent.entry(channel).or_default().push_back(time);
-        if let Some(waiter) = self.wanted.remove(&channel) {
+        let message = self.pairs.message(rank as u32, &item);
+        self.sent.entry(message).or_default().push_back(time);
+        if let Some(waiter) = self.wanted.remove(&message) {
             self.wake(waiter);
         }
     }
 
     /// Whether the receive could be placed; else the rank waits (unless `anyway`).
     fn receive(&mut self, rank: usize, item: Item, anyway: bool) -> bool {
-        let channel = Channel { source: item.peer as u32, destination: rank as u32, comm: item.comm, tag: item.tag };
-        let queue = self.sent.get_mut(&channel);
+        let message = self.pairs.message(rank as u32, &item);
+        let queue = self.sent.get_mut(&message);
         let (time, empty) = queue.map_or((None, false), |queue| (queue.pop_front(), queue.is_empty()));
         if empty {
-            self.sent.remove(&channel);
+            self.sent.remove(&message);
         }
         let Some(sent) = time else {
-            if anyway || self.short.contains(&(channel.source, channel.destination)) {
+            if anyway || self.pairs.is_short(message) {
                 self.local(rank, item);
                 return true;
             }
-            self.wanted.insert(channel, rank);
-            self.waiting.insert(rank, Wait::Message(channel));
+            self.wanted.insert(message, rank);
+            self.waiting.insert(rank, Wait::Message(message));
             return false;
         };
         let time = match self.kind {
@@ -276,11 +275,11 @@ impl Replay<'_, '_> {
     /// or else the first collective do without the members that are missing. False if nobody waits.
     fn release(&mut self) -> Result<bool, AnalyzeError> {
         let stuck = self.waiting.iter().find_map(|(rank, wait)| match wait {
-            Wait::Message(channel) => Some((*rank, *channel)),
+            Wait::Message(message) => Some((*rank, *message)),
             Wait::Meeting => None,
         });
-        if let Some((rank, channel)) = stuck {
-            self.wanted.remove(&channel);
+        if let Some((rank, message)) = stuck {
+            self.wanted.remove(&message);
             self.waiting.remove(&rank);
             if let Some(item) = self.feed.peek(rank)? {
                 self.receive(rank, item, true);

@@ -6,7 +6,7 @@
 //! Demands are worked off from a stack until none is left (the fixpoint). Each event is taken once, so the pass is
 //! linear and its memory that of the messages in flight.
 use crate::error::AnalyzeError;
-use crate::matching::{Channel, Channels, Collectives};
+use crate::matching::{Channels, Collectives, Message};
 use crate::parallel::Stage;
 use crate::source::Feed;
 use crate::survey::Survey;
@@ -49,7 +49,7 @@ pub struct Closed {
 }
 
 enum Need {
-    Send(Channel),
+    Send(Message),
     Collective(u32, u32),
 }
 
@@ -77,18 +77,11 @@ impl Closer<'_, '_> {
         self.last[rank] = item.last;
         self.epochs[rank] += epoch_change(item.tag);
         let symbol = self.symbols.item(&item);
-        let (own, peer) = (rank as u32, item.peer as u32);
+        let own = rank as u32;
         self.sets[rank].append(&mut stand.point, symbol, self.symbols.gathers(item.kind));
         match item.kind {
-            EventKind::Recv => {
-                let channel = Channel { source: peer, destination: own, comm: item.comm, tag: item.tag };
-                if !self.channels.receive(channel) {
-                    self.needs.push(Need::Send(channel));
-                }
-            }
-            EventKind::Send => {
-                self.channels.send(Channel { source: own, destination: peer, comm: item.comm, tag: item.tag });
-            }
+            EventKind::Recv => self.needs.extend(self.channels.receive(own, &item).map(Need::Send)),
+            EventKind::Send => self.channels.send(own, &item),
             EventKind::Collective => {
                 for &member in self.collectives.arrive(item.comm, own) {
                     if member != own {
@@ -120,13 +113,13 @@ impl Closer<'_, '_> {
     fn close(&mut self) -> Result<(), AnalyzeError> {
         while let Some(need) = self.needs.pop() {
             let rank = match need {
-                Need::Send(channel) => channel.source,
+                Need::Send(message) => message.source(),
                 Need::Collective(_, member) => member,
             } as usize;
             let mut moved = false;
             loop {
                 let satisfied = match need {
-                    Need::Send(channel) => self.channels.satisfied(channel),
+                    Need::Send(message) => self.channels.satisfied(message),
                     Need::Collective(comm, member) => self.collectives.satisfied(comm, member),
                 };
                 if satisfied || !self.take(rank)? {

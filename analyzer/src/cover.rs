@@ -66,13 +66,8 @@ impl Markers {
     ///
     /// # Errors
     /// None of its own.
-    pub fn find(
-        pilot: Pilot,
-        run_s: f64,
-        room: u64,
-        settings: &Settings,
-        stage: &Stage<'_>,
-    ) -> Result<Markers, AnalyzeError> {
+    pub fn find(pilot: Pilot, room: u64, settings: &Settings, stage: &Stage<'_>) -> Result<Markers, AnalyzeError> {
+        let run_s = pilot.run_s();
         let scale = |span_s, aim| Scale { run_s, span_s, relevance: settings.relevance, aim };
         let prices = |stretches: &[Range<usize>], span_s: f64| {
             let found = candidates(&pilot, stretches, span_s, room, settings.threads, stage)?;

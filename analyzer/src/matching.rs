@@ -1,8 +1,11 @@
-//! Matching: sends with receives first in, first out per (source, destination, communicator, tag), and collectives by
-//! communicator and sequence. Only counts are kept: the n-th receive of a channel belongs to its n-th send.
+//! Matching: sends with receives first in, first out per (source, destination, communicator, tag) and length, and
+//! collectives by communicator and sequence. Only counts are kept: the n-th receive of a channel with a length belongs to
+//! its n-th send with that length. Receives come in the order in which they complete, so that without the length those
+//! that complete in another order than they were posted would change places.
+use crate::source::Item;
 use crate::survey::Survey;
-use phasecast_trace::Trace;
-use std::collections::{HashMap, HashSet};
+use phasecast_trace::{EventKind, Trace};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A hasher for small keys of integers: our keys are not chosen by an adversary who gains from collisions.
@@ -34,10 +37,13 @@ impl Hasher for Mixer {
     }
 }
 
+/// Fewer counts are not looked through for what can be forgotten.
+const LEAST_SWEPT: usize = 1 << 16;
+
 /// A map with that hasher.
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 
-/// What messages are matched by.
+/// Messages that MPI delivers to receives in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
     /// The sender's rank.
@@ -58,17 +64,63 @@ impl Hash for Channel {
     }
 }
 
-/// Messages of a channel so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    sent: u64,
-    received: u64,
+/// What a message is matched by: its channel, and its length where lengths tell messages apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    channel: Channel,
+    bytes: u64,
+}
+
+impl Message {
+    /// The sender's rank.
+    pub fn source(&self) -> u32 {
+        self.channel.source
+    }
+}
+
+impl Hash for Message {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.channel.hash(state);
+        state.write_u64(self.bytes);
+    }
+}
+
+/// Pairs of ranks whose messages, or their lengths, were not recorded alike at both ends.
+pub struct Pairs {
+    short: FastMap<(u32, u32), ()>,
+    loose: FastMap<(u32, u32), ()>,
+}
+
+impl Pairs {
+    /// Those that the survey found.
+    pub fn new(survey: &Survey) -> Pairs {
+        let set = |pairs: &[(u32, u32)]| pairs.iter().map(|&pair| (pair, ())).collect();
+        Pairs { short: set(&survey.short), loose: set(&survey.loose) }
+    }
+
+    /// What the message that `rank` sends or receives by `item` is matched by.
+    #[inline]
+    pub fn message(&self, rank: u32, item: &Item) -> Message {
+        let peer = item.peer as u32;
+        let (source, destination) = if item.kind == EventKind::Send { (rank, peer) } else { (peer, rank) };
+        let loose = !self.loose.is_empty() && self.loose.contains_key(&(source, destination));
+        let channel = Channel { source, destination, comm: item.comm, tag: item.tag };
+        Message { channel, bytes: if loose { 0 } else { item.bytes } }
+    }
+
+    /// Whether its send may be missing.
+    #[inline]
+    pub fn is_short(&self, message: Message) -> bool {
+        !self.short.is_empty() && self.short.contains_key(&(message.channel.source, message.channel.destination))
+    }
 }
 
 /// Counts the messages of all channels.
 pub struct Channels {
-    counts: FastMap<Channel, Counts>,
-    short: HashSet<(u32, u32)>,
+    pairs: Pairs,
+    /// Sends less receives so far.
+    ahead: FastMap<Message, i64>,
     sweep_at: usize,
     /// Messages sent but not received.
     pub in_flight: i64,
@@ -77,52 +129,45 @@ pub struct Channels {
 impl Channels {
     /// No message yet; receives on pairs that are short of sends will not wait for one.
     pub fn new(survey: &Survey) -> Channels {
-        Channels {
-            counts: FastMap::default(),
-            short: survey.short.iter().copied().collect(),
-            sweep_at: 1 << 16,
-            in_flight: 0,
-        }
+        Channels { pairs: Pairs::new(survey), ahead: FastMap::default(), sweep_at: LEAST_SWEPT, in_flight: 0 }
     }
 
-    /// A message is sent.
+    /// `rank` sends a message by `item`.
     #[inline]
-    pub fn send(&mut self, channel: Channel) {
+    pub fn send(&mut self, rank: u32, item: &Item) {
         self.in_flight += 1;
-        self.counts.entry(channel).or_default().sent += 1;
+        *self.ahead.entry(self.pairs.message(rank, item)).or_default() += 1;
     }
 
-    /// A message is received; returns whether its send has been counted (or cannot be expected).
+    /// `rank` receives a message by `item`; returned if its send has not been counted (and can be expected).
     #[inline]
-    pub fn receive(&mut self, channel: Channel) -> bool {
+    pub fn receive(&mut self, rank: u32, item: &Item) -> Option<Message> {
         self.in_flight -= 1;
-        let counts = self.counts.entry(channel).or_default();
-        counts.received += 1;
-        counts.received <= counts.sent || !self.short.is_empty() && self.expected_short(channel)
-    }
-
-    fn expected_short(&self, channel: Channel) -> bool {
-        self.short.contains(&(channel.source, channel.destination))
+        let message = self.pairs.message(rank, item);
+        let ahead = self.ahead.entry(message).or_default();
+        *ahead -= 1;
+        (*ahead < 0 && !self.pairs.is_short(message)).then_some(message)
     }
 
     /// Whether all receives counted have their sends.
     #[inline]
-    pub fn satisfied(&self, channel: Channel) -> bool {
-        self.counts.get(&channel).is_none_or(|c| c.received <= c.sent)
+    pub fn satisfied(&self, message: Message) -> bool {
+        self.ahead.get(&message).is_none_or(|&ahead| ahead >= 0)
     }
 
-    /// Forgets channels with nothing under way, when there are many: programs that use every tag once.
+    /// Forgets what has nothing under way, when there is much: programs that use every tag or length once.
     pub fn sweep(&mut self) {
-        if self.counts.len() > self.sweep_at {
-            self.counts.retain(|_, c| c.sent != c.received);
-            self.sweep_at = (2 * self.counts.len()).max(1 << 16);
+        if self.ahead.len() > self.sweep_at {
+            self.ahead.retain(|_, ahead| *ahead != 0);
+            self.sweep_at = (2 * self.ahead.len()).max(LEAST_SWEPT);
         }
     }
 
     /// Sends without receive and receives without send.
     pub fn unmatched(&self) -> (u64, u64) {
-        self.counts.values().fold((0, 0), |(sends, receives), c| {
-            (sends + c.sent.saturating_sub(c.received), receives + c.received.saturating_sub(c.sent))
+        self.ahead.values().fold((0, 0), |(sends, receives), &ahead| match ahead {
+            0.. => (sends + ahead as u64, receives),
+            _ => (sends, receives + ahead.unsigned_abs()),
         })
     }
 }

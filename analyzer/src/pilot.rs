@@ -28,7 +28,10 @@ pub struct Pilot {
     pub rank: Rank,
     ids: Vec<u32>,
     exits: Vec<u32>,
+    /// What exits are in, in ns.
     unit: u64,
+    /// The end of the run, in ns from its start.
+    end: u64,
     symbols: Vec<u64>,
     words: Vec<String>,
 }
@@ -59,6 +62,7 @@ impl Pilot {
             ids: Vec::new(),
             exits: Vec::new(),
             unit: (span.1 - span.0) / u64::from(u32::MAX) + 1,
+            end: span.1 - span.0,
             symbols: Vec::new(),
             words: Vec::new(),
         };
@@ -120,6 +124,30 @@ impl Pilot {
             push(whole, &members, events, epochs);
         }
         Ok(pilot)
+    }
+
+    /// Goes by the quieter of two runs from each symbol to the next, so that neither what disturbed one run nor what
+    /// disturbed the other has a say in where a marker is sought. A run of other symbols changes nothing.
+    pub fn quieter(&mut self, other: &Pilot) {
+        if self.length() != other.length() {
+            return;
+        }
+        let (mut before, mut end) = ((0, 0), 0);
+        let mut step = |own: u64, others: u64| {
+            end += own.saturating_sub(before.0).min(others.saturating_sub(before.1));
+            before = (own, others);
+            end
+        };
+        for (own, others) in self.exits.iter_mut().zip(&other.exits) {
+            let least = step(u64::from(*own) * self.unit, u64::from(*others) * other.unit);
+            *own = (least / self.unit) as u32;
+        }
+        self.end = step(self.end, other.end);
+    }
+
+    /// The whole run in seconds.
+    pub fn run_s(&self) -> f64 {
+        self.end as f64 * 1e-9
     }
 
     /// How many symbols there are.

@@ -2,7 +2,8 @@
 use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
-use crate::source::Seen;
+use crate::source::{Item, Seen};
+use crate::symbol::mix;
 use crate::volume::Volumes;
 use phasecast_trace::model::Ending;
 use phasecast_trace::{EventKind, Rank, Trace};
@@ -22,8 +23,25 @@ pub struct Survey {
     pub balanced: Vec<bool>,
     /// Pairs (source, destination) with more receives than sends: something was not recorded.
     pub short: Vec<(u32, u32)>,
+    /// Pairs whose messages were not all received with the lengths with which they were sent, as far as recorded.
+    pub loose: Vec<(u32, u32)>,
     /// Sends without a receive and receives without a send, as far as the counts of pairs tell.
     pub unmatched: (u64, u64),
+}
+
+/// Messages of one peer: how many, and a sum over their communicators, tags and lengths, which is the same on both sides.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Told {
+    count: u64,
+    sum: u64,
+}
+
+impl Told {
+    fn add(&mut self, item: &Item, times: u64) {
+        let mark = mix(mix(u64::from(item.comm) << 32 | u64::from(item.tag as u32)).wrapping_add(item.bytes));
+        self.count += times;
+        self.sum = self.sum.wrapping_add(mark.wrapping_mul(times));
+    }
 }
 
 #[derive(Default)]
@@ -31,8 +49,8 @@ struct Counts {
     events: u64,
     volumes: Volumes,
     collectives: BTreeMap<u32, u64>,
-    sent: BTreeMap<i32, u64>,
-    received: BTreeMap<i32, u64>,
+    sent: BTreeMap<usize, Told>,
+    received: BTreeMap<usize, Told>,
 }
 
 /// Refuses a trace in which a rank is missing or was cut off.
@@ -59,7 +77,7 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
         let mut counts = Counts::default();
-        let mut peers = [vec![0u64; ranks], vec![0u64; ranks]];
+        let mut peers = [vec![Told::default(); ranks], vec![Told::default(); ranks]];
         let mut told = 0;
         trace.view(Rank(rank as u32)).tally(|seen: &Seen, times| {
             let event = seen.item;
@@ -75,16 +93,17 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
             match event.kind {
                 EventKind::Collective => *counts.collectives.entry(event.comm).or_default() += times,
                 kind => {
-                    if let Some(count) = peers[kind as usize].get_mut(event.peer as usize) {
-                        *count += times;
+                    if let Some(told) = peers[kind as usize].get_mut(event.peer as usize) {
+                        told.add(&event, times);
                     }
                 }
             }
         })?;
-        let present =
-            |of: &[u64]| of.iter().enumerate().filter(|(_, n)| **n > 0).map(|(p, n)| (p as i32, *n)).collect();
-        (counts.sent, counts.received) =
-            (present(&peers[EventKind::Send as usize]), present(&peers[EventKind::Recv as usize]));
+        let present = |kind: EventKind| {
+            let told = peers[kind as usize].iter().copied().enumerate();
+            told.filter(|(_, told)| told.count > 0).collect()
+        };
+        (counts.sent, counts.received) = (present(EventKind::Send), present(EventKind::Recv));
         Ok::<_, AnalyzeError>(counts)
     })?;
     let mut volumes = Volumes::default();
@@ -95,19 +114,23 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
         let first = members.next().and_then(of);
         members.all(|rank| of(rank) == first)
     });
-    let mut short = Vec::new();
+    let (mut short, mut loose) = (Vec::new(), Vec::new());
     let mut unmatched = (0, 0);
     for (rank, own) in counts.iter().enumerate() {
         for (&peer, &received) in &own.received {
-            let sent = counts.get(peer as usize).and_then(|c| c.sent.get(&(rank as i32))).copied().unwrap_or(0);
-            if received > sent {
-                short.push((peer as u32, rank as u32));
-                unmatched.1 += received - sent;
+            let sent = counts[peer].sent.get(&rank).copied().unwrap_or_default();
+            let pair = (peer as u32, rank as u32);
+            if received != sent {
+                loose.push(pair);
+            }
+            if received.count > sent.count {
+                short.push(pair);
+                unmatched.1 += received.count - sent.count;
             }
         }
         for (&peer, &sent) in &own.sent {
-            let received = counts.get(peer as usize).and_then(|c| c.received.get(&(rank as i32))).copied().unwrap_or(0);
-            unmatched.0 += sent.saturating_sub(received);
+            let received = counts[peer].received.get(&rank).map_or(0, |told| told.count);
+            unmatched.0 += sent.count.saturating_sub(received);
         }
     }
     Ok(Survey {
@@ -116,6 +139,7 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
         spans: trace.ranks().map(|rank| trace.span(rank)).map(|(a, b)| (a.0, b.0)).collect(),
         balanced: balanced.collect(),
         short,
+        loose,
         unmatched,
     })
 }

@@ -81,9 +81,7 @@ impl Signature {
     /// # Errors
     /// If the name is taken or cannot be written; nothing of it is left then.
     pub fn save(&self, path: &Path, images: Option<&Path>) -> Result<()> {
-        let container = self.container()?;
-        container.check().map_err(anyhow::Error::msg)?;
-        let head = container.to_bytes();
+        let head = self.container()?.to_bytes().map_err(anyhow::Error::msg)?;
         let mut file = AtomicFile::create_private(path)?;
         file.write_all(&head).map_err(TraceError::io(path, "write"))?;
         if let Some(images) = images {

@@ -1,6 +1,7 @@
 //! Outputs that are not whole yet: what there is of them goes when the user ends a command that does not catch this itself.
 use crate::launch::on_interrupts;
 use nix::sys::signal::{SigHandler, Signal, raise, signal};
+use phasecast_trace::atomic::temporary;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
@@ -15,10 +16,7 @@ static CAUGHT: Once = Once::new();
 
 /// The output `path` is going to be written.
 pub fn expect(path: &Path) {
-    // As `phasecast_trace::atomic` names it.
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".part{}", std::process::id()));
-    let Ok(mut part) = CString::new(part.into_vec()) else { return };
+    let Ok(mut part) = CString::new(temporary(path).into_os_string().into_vec()) else { return };
     for slot in &PARTS {
         match slot.set(part) {
             Ok(()) => break,

@@ -75,7 +75,8 @@ fn write(path: &Path, analysis: &Analysis, manifest: &Value, images: &[u8]) {
     let mut container = analysis.container();
     (container.kind, container.version) = ("signature".into(), 2);
     container.manifest = manifest.to_string();
-    fs::write(path, [&container.to_bytes(), images].concat()).expect("a signature can be written");
+    fs::write(path, [&container.to_bytes().expect("it is short"), images].concat())
+        .expect("a signature can be written");
 }
 
 /// A good signature, but for a processor that there is not.

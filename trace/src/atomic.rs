@@ -5,6 +5,13 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+/// The name of what is to be called `path` until it is whole.
+pub fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".part{}", std::process::id()));
+    path.with_file_name(name)
+}
+
 /// A new file under a temporary name beside its own; removed if it is dropped unfinished.
 #[derive(Debug)]
 pub struct AtomicFile {
@@ -38,9 +45,7 @@ impl AtomicFile {
     }
 
     fn begin(path: &Path, mode: u32) -> Result<AtomicFile, TraceError> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".part{}", std::process::id()));
-        let temporary = path.with_file_name(name);
+        let temporary = temporary(path);
         // What a process of the same number has left when it was killed.
         let _ = fs::remove_file(&temporary);
         let file = File::options().write(true).create_new(true).mode(mode).open(&temporary);

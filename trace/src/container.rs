@@ -55,8 +55,8 @@ impl Container {
         if !replace && path.exists() {
             return Err(TraceError::Exists { path: path.to_owned() });
         }
-        self.check().map_err(|what| TraceError::io(path, "write")(io::Error::other(what)))?;
-        atomic::write(path, &self.to_bytes())
+        let bytes = self.to_bytes().map_err(|what| TraceError::io(path, "write")(io::Error::other(what)))?;
+        atomic::write(path, &bytes)
     }
 
     /// Refuses what is too long to be read again.
@@ -76,8 +76,12 @@ impl Container {
         Ok(())
     }
 
-    /// The bytes of the file. What has not passed [`Container::check`] cannot be read again.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    /// As of [`Container::check`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
+        self.check()?;
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(format!("{:14.14}\n", self.kind).as_bytes());
@@ -89,7 +93,7 @@ impl Container {
         }
         let count = (self.sections.len() as u32 + 1).to_le_bytes();
         out.extend_from_slice(&Frame::new(Kind::End).with_payload(&count, None));
-        out
+        Ok(out)
     }
 
     /// Reads a container of this kind.

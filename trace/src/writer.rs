@@ -1,5 +1,6 @@
 //! Writes a trace folder from calls that are already known: importers, transformations and made traces use it. (The
 //! tracer writes the same frames on its own, as the program runs.)
+use crate::atomic;
 use crate::codec;
 use crate::counts::{Counters, Counts};
 use crate::encode::{Encoder, Shape};
@@ -33,9 +34,7 @@ impl TraceWriter {
         if path.exists() {
             return Err(TraceError::Exists { path: path.to_owned() });
         }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".part{}", std::process::id()));
-        let temporary = path.with_file_name(name);
+        let temporary = atomic::temporary(path);
         // What a process of the same number has left when it was killed.
         let _ = fs::remove_dir_all(&temporary);
         fs::create_dir_all(&temporary).map_err(TraceError::io(&temporary, "create"))?;

@@ -226,7 +226,7 @@ fn many_records_are_refused_before_memory_is_taken() {
 fn many_long_sections_are_refused_before_memory_is_taken() {
     let path = Path::new("f.phases");
     let mut container = Container { kind: "phases".into(), version: 1, manifest: "{}".into(), sections: vec![] };
-    let mut bytes = container.to_bytes();
+    let mut bytes = container.to_bytes().unwrap();
     for _ in 0..2 {
         let claim = Frame { packed: true, raw_len: 1 << 30, ..Frame::new(Kind::Section) };
         bytes.extend(claim.seal(b""));

@@ -124,32 +124,38 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
     let tested = plan.flag == NONE || int(plan.flag, 0) != 0;
     let each_status = failed(rc) && [rc as i32, rc as i32 & 0x7f].contains(&layout.err_in_status);
     let usable = !failed(rc) || each_status;
+    let error_in = |status: usize| match each_status {
+        // SAFETY: the caller's: the call has left an error in each status.
+        true => unsafe { ((status + layout.status.error) as *const i32).read_unaligned() },
+        false => layout.success,
+    };
+    let well = |error: i32| error == layout.success || is_of_class(error, "MPI_ERR_TRUNCATE");
     let list = std::mem::take(&mut thread.waiting);
     thread.parts.clear();
-    let mut take = |(_, request, known): &(u32, usize, Tracked), status: usize| {
+    let mut take = |(_, request, known): &(u32, usize, Tracked), status: usize, well: bool| {
         REQUESTS.lock().complete(*request, known.serial);
-        // SAFETY: the caller's: MPI has filled in the statuses of what it has completed.
-        let got = unsafe { received(thread, known, status) };
-        thread.parts.extend(got);
+        if well {
+            // SAFETY: the caller's: MPI has filled in the statuses of what it has completed.
+            let got = unsafe { received(thread, known, status) };
+            thread.parts.extend(got);
+        }
     };
     match which(plan) {
         Which::All if tested && usable => {
             for entry in &list {
                 let status = args[plan.status] + entry.0 as usize * layout.status.size;
-                // SAFETY: the caller's.
-                let error = unsafe { ((status + layout.status.error) as *const i32).read_unaligned() };
-                if !each_status || error == layout.success || is_of_class(error, "MPI_ERR_TRUNCATE") {
-                    take(entry, status);
-                } else if !is_of_class(error, "MPI_ERR_PENDING") {
-                    REQUESTS.lock().complete(entry.1, entry.2.serial);
+                let error = error_in(status);
+                let well = well(error);
+                if well || !is_of_class(error, "MPI_ERR_PENDING") {
+                    take(entry, status, well);
                 }
             }
         }
-        Which::One if tested && has_received(rc) => take(&list[0], args[plan.status]),
+        Which::One if tested => take(&list[0], args[plan.status], has_received(rc)),
         Which::Any if tested && has_received(rc) && int(plan.indices, 0) != layout.undefined => {
             let index = int(plan.indices, 0) as u32;
             if let Some(entry) = list.iter().find(|entry| entry.0 == index) {
-                take(entry, args[plan.status]);
+                take(entry, args[plan.status], true);
             }
         }
         Which::Some if usable && int(plan.outcount, 0) != layout.undefined => {
@@ -157,7 +163,17 @@ unsafe fn several_after(thread: &mut Thread, call: &Call, args: &[usize], rc: us
             for i in 0..done {
                 let index = int(plan.indices, i) as u32;
                 if let Ok(at) = list.binary_search_by_key(&index, |entry| entry.0) {
-                    take(&list[at], args[plan.status] + i * layout.status.size);
+                    let status = args[plan.status] + i * layout.status.size;
+                    take(&list[at], status, well(error_in(status)));
+                }
+            }
+        }
+        _ if failed(rc) => {
+            for (i, request, known) in &list {
+                // SAFETY: the caller's: an array of requests, those that are over set to null.
+                let now = unsafe { handle_at(layout, args[plan.request] + *i as usize * layout.handle_bytes) };
+                if now != *request {
+                    REQUESTS.lock().complete(*request, known.serial);
                 }
             }
         }
@@ -202,5 +218,64 @@ unsafe fn received(thread: &mut Thread, known: &Tracked, status: usize) -> Optio
             })
         }
         What::Recv | What::Exchange | What::Send | What::Collective => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{PLANS, index};
+    use crate::requests::MULTIPLE;
+    use crate::thread::tests::recorder;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    const NULL: u32 = 0x2c00_0000;
+    const FAILED: usize = 1;
+
+    /// Completes receives with these handles by a call that fails, and tells which of them are known after it.
+    fn known_after(
+        name: &str,
+        requests: &mut [u32],
+        args: &[usize],
+        rc: usize,
+        call: impl FnOnce(&mut [u32]),
+    ) -> Vec<u32> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut thread, _sink) = recorder(folder.path());
+        let handles = requests.to_vec();
+        for &handle in &handles {
+            let (what, comm) = (What::Recv, crate::comms::for_tests());
+            let known = Tracked { what, persistent: false, active: true, peer: 1, tag: 0, bytes: 0, comm, serial: 0 };
+            REQUESTS.lock().insert(handle as usize, known);
+        }
+        let plan = &PLANS[index(name)];
+        let mut args = args.to_vec();
+        args[plan.request] = requests.as_mut_ptr() as usize;
+        // SAFETY: arguments of this procedure.
+        let waiting = unsafe { before(&mut thread, plan, &mut args) };
+        call(requests);
+        // SAFETY: as above.
+        unsafe { after(&mut thread, &Call::new(plan, 0), &args, rc, &waiting) };
+        assert!(thread.parts.is_empty(), "{name} has received something");
+        let table = REQUESTS.lock();
+        handles.into_iter().filter(|&handle| table.get(handle as usize).is_some()).collect()
+    }
+
+    #[test]
+    fn a_call_that_fails_completes_what_is_over() {
+        let (mut index, mut statuses) = ([0i32; 2], [0u64; 16]);
+        let [index, statuses] = [index.as_mut_ptr() as usize, statuses.as_mut_ptr() as usize];
+        let second = |requests: &mut [u32]| requests[1] = NULL;
+        let any = [2, 0, index, statuses];
+        assert_eq!(known_after("MPI_Waitany", &mut [11, 12], &any, FAILED, second), [11]);
+        assert_eq!(known_after("MPI_Waitall", &mut [21, 22], &[2, 0, statuses], FAILED, second), [21]);
+        let layout = phasecast_abi::Abi::Mpich.layout();
+        let (mut count, mut errors) = (1i32, [0i32; 16]);
+        errors[layout.status.error / 4] = 16;
+        let some = [2, 0, &raw mut count as usize, index, errors.as_mut_ptr() as usize];
+        let in_status = layout.err_in_status as usize;
+        assert_eq!(known_after("MPI_Waitsome", &mut [31, 32], &some, in_status, |_| ()), [32]);
+        MULTIPLE.store(true, Relaxed);
+        assert!(known_after("MPI_Wait", &mut [41], &[0, statuses], FAILED, |_| ()).is_empty());
     }
 }

@@ -364,4 +364,4 @@ fn ask_type_size(handle: usize) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

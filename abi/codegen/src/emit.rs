@@ -83,7 +83,8 @@ fn text(p: &Param) -> String {
 
 /// Turns the `Debug` form of an enum into an expression: each field's value gets the enum that its field name means.
 fn qualified(of: &str, debug: &str) -> String {
-    const FIELDS: [(&str, &str); 7] = [
+    const FIELDS: [(&str, &str); 8] = [
+        ("callers: ", "Callers::"),
         ("timing: ", "Timing::"),
         ("mode: ", "SendMode::"),
         ("which: ", "Which::"),

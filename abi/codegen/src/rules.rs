@@ -2,7 +2,7 @@
 //! phasecast knows about MPI procedures by name stands in this file.
 
 use crate::model::{
-    Class, Direction, IoStep, Kind, Param, Passing, Pattern, RmaStep, SendMode, Timing, Vector, Version, Which,
+    Callers, Class, Direction, IoStep, Kind, Param, Passing, Pattern, RmaStep, SendMode, Timing, Vector, Version, Which,
 };
 
 /// Procedures that MPI 3.0 removed and libraries still export: name, replacement of the same C arguments, and which of
@@ -195,7 +195,14 @@ pub fn class(name: &str, params: &[Param]) -> Class {
     let child = params.iter().position(|p| p.kind == Kind::Communicator && p.direction == Direction::Out);
     if let Some(child) = child {
         let parent = params.iter().position(|p| p.kind == Kind::Communicator && p.direction == Direction::In);
-        return Class::CommConstructor { parent: parent.map(|i| i as u8), child: child as u8, timing };
+        // A tag tells apart what is made at a time by some of the parent's ranks, or by them with others.
+        let callers = match parent {
+            Some(_) if has(Kind::Tag) && has(Kind::Group) => Callers::Members,
+            Some(_) if has(Kind::Tag) => Callers::BothGroups,
+            Some(_) => Callers::Parent,
+            None => Callers::Members,
+        };
+        return Class::CommConstructor { parent: parent.map(|i| i as u8), callers, child: child as u8, timing };
     }
     if has(Kind::Communicator)
         && let Some((pattern, neighbourhood, vector)) = pattern(base, timing)

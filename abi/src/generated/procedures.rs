@@ -911,7 +911,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 5, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -977,7 +977,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1012,7 +1012,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(3), child: 4, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(3), callers: Callers::Parent, child: 4, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1083,7 +1083,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(3), child: 4, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(3), callers: Callers::Parent, child: 4, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1095,7 +1095,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1120,7 +1120,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 4, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: None, callers: Callers::Members, child: 4, timing: Timing::Blocking },
         since: Version(4, 0),
     },
     Procedure {
@@ -1133,7 +1133,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 3, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Members, child: 3, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1202,7 +1202,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 1, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 1, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1214,7 +1214,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1321,7 +1321,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 0, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: None, callers: Callers::Members, child: 0, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1344,7 +1344,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 1, timing: Timing::Nonblocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 1, timing: Timing::Nonblocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1357,7 +1357,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Nonblocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 2, timing: Timing::Nonblocking },
         since: Version(4, 0),
     },
     Procedure {
@@ -1379,7 +1379,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 1, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: None, callers: Callers::Members, child: 1, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1485,7 +1485,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(5), child: 6, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(5), callers: Callers::Parent, child: 6, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1503,7 +1503,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(6), child: 7, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(6), callers: Callers::Parent, child: 7, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1516,7 +1516,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 3, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 3, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1530,7 +1530,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 4, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 4, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1597,7 +1597,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 8, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 8, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -1616,7 +1616,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 9, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 9, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -3415,7 +3415,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 5, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -4535,7 +4535,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 5, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::BothGroups, child: 5, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {
@@ -4552,7 +4552,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: None, child: 7, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: None, callers: Callers::Members, child: 7, timing: Timing::Blocking },
         since: Version(4, 0),
     },
     Procedure {
@@ -4564,7 +4564,7 @@ pub static PROCEDURES: &[Procedure] = &[
         ],
         sides: &[],
         returns: Return::ErrorCode,
-        class: Class::CommConstructor { parent: Some(0), child: 2, timing: Timing::Blocking },
+        class: Class::CommConstructor { parent: Some(0), callers: Callers::Parent, child: 2, timing: Timing::Blocking },
         since: Version(3, 1),
     },
     Procedure {

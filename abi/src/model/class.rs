@@ -79,6 +79,17 @@ pub enum Vector {
     CountsAndTypes,
 }
 
+/// Which ranks call a constructor of communicators together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Callers {
+    /// Those of the parent, of which some may get no communicator.
+    Parent,
+    /// The members of the new communicator: some of the parent's, if there is one.
+    Members,
+    /// The members of the new intercommunicator: all of the parent's and those of another.
+    BothGroups,
+}
+
 /// What a one-sided procedure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RmaStep {
@@ -182,8 +193,10 @@ pub enum Class {
     },
     /// Makes a communicator.
     CommConstructor {
-        /// Argument that is the communicator over which the call is collective, if any.
+        /// Argument that is the communicator from which it is made, if any.
         parent: Option<u8>,
+        /// The ranks that call it.
+        callers: Callers,
         /// Argument that the new communicator is written to.
         child: u8,
         /// Blocking or nonblocking.

@@ -4,7 +4,7 @@
 
 mod class;
 
-pub use class::{Class, IoStep, Pattern, RmaStep, SendMode, Timing, Vector, Which};
+pub use class::{Callers, Class, IoStep, Pattern, RmaStep, SendMode, Timing, Vector, Which};
 
 /// Version of the MPI standard, as (major, minor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

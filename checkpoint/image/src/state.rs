@@ -280,8 +280,7 @@ impl State {
         }
         sections.extend(self.sections.iter().map(|(name, content)| (format!("+{name}"), content.clone())));
         let container = Container { kind: KIND.into(), version: VERSION, manifest, sections };
-        container.check().map_err(wrong)?;
-        Ok(container.to_bytes())
+        container.to_bytes().map_err(wrong)
     }
 
     /// Reads one from the bytes of a file; `path` is for messages.

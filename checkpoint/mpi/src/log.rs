@@ -8,7 +8,7 @@ use crate::objects::slot;
 use crate::session::Session;
 use crate::shape::{Lane, Shape};
 use crate::words::{handle_bytes, read_handle};
-use phasecast_abi::{CType, Class, Direction, Kind, Length, Passing};
+use phasecast_abi::{CType, Callers, Class, Direction, Kind, Length, Passing};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,11 +152,10 @@ impl Record {
 impl Session {
     /// The program's handle of the communicator all of whose members make this call together.
     fn parent_of(&self, shape: &Shape, args: &[usize; MOST]) -> Option<usize> {
-        let Class::CommConstructor { parent, .. } = shape.procedure.class else { return None };
-        if matches!(shape.procedure.name, "MPI_Comm_create_group" | "MPI_Intercomm_create") {
+        let Class::CommConstructor { parent: Some(at), callers: Callers::Parent, .. } = shape.procedure.class else {
             return None;
-        }
-        parent.map(|at| args[usize::from(at)] & self.values.upper.layout().handle_mask as usize)
+        };
+        Some(args[usize::from(at)] & self.values.upper.layout().handle_mask as usize)
     }
 }
 

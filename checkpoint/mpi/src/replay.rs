@@ -152,6 +152,17 @@ impl State {
     }
 }
 
+/// An object that a recorded call makes again.
+#[derive(Clone, Copy, Debug)]
+pub struct MadeAgain {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its number; [`NOT_MADE`] for one that was there before.
+    pub number: u32,
+    /// The argument that its handle is written to; none if it comes in an array.
+    pub argument: Option<usize>,
+}
+
 /// What a procedure of this interface has returned, in words: the class of the error and the code.
 fn error_name(abi: Abi, result: usize) -> String {
     let code = result as i32;
@@ -186,10 +197,11 @@ unsafe fn again(record: &Record) -> Result<(), String> {
     }
     let shape = {
         let mut s = session();
-        let all = record.made.map(|(_, kind, number)| (kind, number)).into_iter().chain(record.also.iter().copied());
-        s.replaying = all.map(|(kind, number)| (KINDS[usize::from(kind)], number)).collect();
+        let made = record.made.map(|(argument, kind, number)| (Some(usize::from(argument)), kind, number));
+        let all = made.into_iter().chain(record.also.iter().map(|&(kind, number)| (None, kind, number)));
+        let again = |(argument, kind, number)| MadeAgain { kind: KINDS[usize::from(kind)], number, argument };
+        s.replaying = all.map(again).collect();
         s.replaying.reverse();
-        s.replaying_at = record.made.map(|(argument, ..)| usize::from(argument));
         &s.shapes[index]
     };
     // SAFETY: the caller's.
@@ -202,7 +214,7 @@ unsafe fn again(record: &Record) -> Result<(), String> {
     if result as i32 != 0 {
         return Err(format!("{} cannot be made again: {}", record.procedure, error_name(s.values.upper, result)));
     }
-    if left.iter().any(|(_, number)| *number != NOT_MADE) {
+    if left.iter().any(|again| again.number != NOT_MADE) {
         return Err(format!("{} cannot be made again: it yields no object here", record.procedure));
     }
     Ok(())

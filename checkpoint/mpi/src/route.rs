@@ -6,7 +6,7 @@ use crate::{
     allocated, attributes, callbacks, completion, convert, duplicates, errors, files, forward, life, matched, memory,
     point, shared, start, windows,
 };
-use phasecast_abi::{Class, Kind, Procedure, Return, RmaStep, Timing};
+use phasecast_abi::{Callers, Class, Kind, Procedure, Return, RmaStep, Timing};
 
 /// Carries out a call of the program.
 pub type Route = unsafe fn(&mut Call) -> usize;
@@ -142,7 +142,7 @@ unsafe fn comm(call: &mut Call) -> usize {
     let result = unsafe { forward::forward(call) };
     let mut s = session();
     let procedure = call.shape.procedure;
-    let Class::CommConstructor { parent, child, .. } = procedure.class else { return result };
+    let Class::CommConstructor { callers, child, .. } = procedure.class else { return result };
     if result as i32 != 0 || procedure.name == "MPI_Comm_get_parent" {
         return result;
     }
@@ -156,7 +156,7 @@ unsafe fn comm(call: &mut Call) -> usize {
     // SAFETY: the caller's: the new handle.
     let new = unsafe { crate::words::read_handle(call.arg(usize::from(child)), bytes) };
     let null = s.values.above("MPI_COMM_NULL") == Some(new);
-    let of_members = parent.is_none() || procedure.name == "MPI_Comm_create_group";
+    let of_members = callers != Callers::Parent;
     if null && !of_members {
         let shape = call.shape;
         let args = forward::arguments(call, shape.lanes.len());

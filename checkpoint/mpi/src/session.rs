@@ -4,6 +4,7 @@ use crate::comms::Comm;
 use crate::library::Library;
 use crate::log::Log;
 use crate::objects::{ARENA, ARENA_SIZE, Objects};
+use crate::replay::MadeAgain;
 use crate::requests::Requests;
 use crate::shape::{Shape, shapes};
 use crate::upper::Upper;
@@ -99,9 +100,7 @@ pub struct Session {
     /// Recorded calls are being made again.
     pub restoring: bool,
     /// The objects that a recorded call makes again, the first one last.
-    pub replaying: Vec<(phasecast_abi::Kind, u32)>,
-    /// The argument for which it does; none if they come in an array.
-    pub replaying_at: Option<usize>,
+    pub replaying: Vec<MadeAgain>,
     /// Fortran handles of predefined objects, where they are not the handles themselves.
     pub fortran: crate::convert::Fortran,
 }
@@ -239,7 +238,6 @@ impl Session {
             multiple: false,
             restoring: false,
             replaying: Vec::new(),
-            replaying_at: None,
             fortran: crate::convert::Fortran::default(),
         }
     }
@@ -251,8 +249,8 @@ impl Session {
 
     /// The program's handle of what a recorded call makes again.
     pub fn made_again(&self) -> Option<usize> {
-        let (kind, number) = *self.replaying.last().filter(|_| self.restoring)?;
-        Some(self.objects.encode(kind, number))
+        let again = self.replaying.last().filter(|_| self.restoring)?;
+        Some(self.objects.encode(again.kind, again.number))
     }
 
     /// What is known of a communicator of the program.

@@ -133,12 +133,8 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let handles = |lane: &Lane| matches!(lane, Lane::Handles(_, Direction::In, _));
         let lasting = lanes.contains(&request) && (function == 0 || lanes.iter().any(handles));
         let freed = |(i, lane): (usize, &Lane)| match lane {
-            // To commit a datatype changes it.
-            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler | Kind::Datatype), Direction::InOut)
-                if change.is_none() =>
-            {
-                Some((i, *kind))
-            }
+            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler), Direction::InOut) => Some((i, *kind)),
+            Lane::HandleAt(kind, Direction::InOut) if procedure.class == Class::DatatypeFree => Some((i, *kind)),
             _ => None,
         };
         let posted = short && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);

@@ -3,6 +3,7 @@
 use crate::calls::{MOST, lower};
 use crate::comms;
 use crate::log::NOT_MADE;
+use crate::replay::MadeAgain;
 use crate::session::Session;
 use crate::shape::{Lane, Shape};
 use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_one_status, write_status};
@@ -49,15 +50,12 @@ impl Session {
         let predefined = if kind == Kind::Keyval { None } else { self.values.handle_up(kind, handle) };
         // What is an object of its own in one library may be predefined in another, as an empty group is; in an array the
         // predefined ones have no place among those that are made again.
-        let again = match predefined {
-            Some(above) => self.replaying_at.is_some() && self.values.null(kind) != Some(above),
-            None => true,
-        };
-        if again
-            && self.replaying.last().is_some_and(|(wanted, _)| *wanted == kind)
-            && let Some((_, number)) = self.replaying.pop()
-            && number != NOT_MADE
-        {
+        let again = self.replaying.pop_if(|again| {
+            let is_object =
+                predefined.is_none_or(|above| again.argument.is_some() && self.values.null(kind) != Some(above));
+            again.kind == kind && is_object
+        });
+        if let Some(MadeAgain { number, .. }) = again.filter(|again| again.number != NOT_MADE) {
             self.objects.set_lower(kind, number, handle);
             return (self.objects.encode(kind, number), None);
         }
@@ -269,7 +267,7 @@ impl Session {
             match shape.lanes[i] {
                 // A record is of one of the objects that a call makes.
                 Lane::HandleAt(_, Direction::Out)
-                    if self.restoring && self.replaying_at.is_some_and(|argument| argument != i) => {}
+                    if self.restoring && self.replaying.last().is_none_or(|again| again.argument != Some(i)) => {}
                 Lane::HandleAt(kind, Direction::Out) => {
                     let handle = read_handle(passed, handle_bytes(lower, kind));
                     let (above, new) = self.up_handle(kind, handle);

@@ -1,7 +1,7 @@
 //! Numbers, addresses and predefined handles between the program's interface and that of the machine's library.
 use crate::library::Library;
 use crate::upper::Upper;
-use phasecast_abi::{Abi, Domain, Kind, Value, constant, constants};
+use phasecast_abi::{Abi, Constant, Domain, Kind, Value, constant, constants};
 use rustc_hash::FxHashMap;
 
 /// Translates what both sides know from the start.
@@ -12,6 +12,8 @@ pub struct Values {
     pub lower: Abi,
     /// `MPI_REQUEST_NULL` in the program's form.
     pub request_null: usize,
+    /// The program's null handles.
+    nulls: FxHashMap<Kind, usize>,
     down: FxHashMap<(Kind, usize), usize>,
     up: FxHashMap<(Kind, usize), usize>,
     program: Upper,
@@ -55,13 +57,19 @@ impl Values {
             upper,
             lower,
             request_null: 0,
+            nulls: FxHashMap::default(),
             down,
             up,
             program,
             constant_addresses: Vec::new(),
             below: FxHashMap::default(),
         };
-        values.request_null = values.above("MPI_REQUEST_NULL").unwrap_or(0);
+        let null = |c: &'static Constant| match c.domain {
+            Domain::Handle(kind) if c.name.ends_with("_NULL") => Some((kind, values.above(c.name)?)),
+            _ => None,
+        };
+        values.nulls = constants().filter_map(null).collect();
+        values.request_null = values.null(Kind::Request).unwrap_or(0);
         for constant in constants().filter(|c| ADDRESSES.contains(&c.domain)) {
             if let (Some(above), Some(below)) = (values.above(constant.name), library.constant(constant.name)) {
                 values.constant_addresses.push(above);
@@ -100,8 +108,7 @@ impl Values {
 
     /// The program's null handle of a kind.
     pub fn null(&self, kind: Kind) -> Option<usize> {
-        let is_null = |c: &&phasecast_abi::Constant| c.domain == Domain::Handle(kind) && c.name.ends_with("_NULL");
-        phasecast_abi::constants().find(is_null).and_then(|c| self.above(c.name))
+        self.nulls.get(&kind).copied()
     }
 
     /// The program's form of a constant.

@@ -6,6 +6,7 @@ use crate::launch::catch_interrupts;
 use crate::live;
 use crate::output::{self, clean, note};
 use crate::restart::predict::{self, Wish};
+use crate::restart::preflight::fit_launcher;
 use crate::restart::save::digest;
 use crate::signature::Signature;
 use anyhow::Result;
@@ -134,7 +135,8 @@ fn by_signature(args: &PredictArgs, begun: Instant) -> Result<Prediction> {
         }
         introduce(&signature);
         let precision = args.precision.unwrap_or(PRECISION);
-        let wish = Wish { launcher: args.launcher.as_deref(), budget_s: args.budget, precision };
+        let launcher = fit_launcher(args.launcher.as_deref(), &signature.manifest)?;
+        let wish = Wish { launcher: &launcher, budget_s: args.budget, precision };
         predict::predict(&signature, &args.signature, &wish, begun)
     } else {
         if args.budget.is_some() {

@@ -8,6 +8,7 @@ use crate::launch::{Launcher, catch_interrupts, go_on};
 use crate::output::{self, note, percent, seconds};
 use crate::restart::plan::{self, plan};
 use crate::restart::predict::Wish;
+use crate::restart::preflight::fit_launcher;
 use crate::restart::processor::{self, Baseline};
 use crate::restart::recorded::recorded;
 use crate::restart::save::{Saving, digest};
@@ -240,8 +241,8 @@ fn with_images(
 /// Predicts this machine by a signature whose images are at `packed`, and marks it with the result.
 fn test(args: &SignArgs, signature: &mut Signature, packed: &Path) -> Result<Prediction> {
     note("verifying: predicting this machine");
-    let launcher = args.launcher.as_deref();
-    let wish = Wish { launcher, budget_s: None, precision: crate::commands::predict::PRECISION };
+    let launcher = fit_launcher(args.launcher.as_deref(), &signature.manifest)?;
+    let wish = Wish { launcher: &launcher, budget_s: None, precision: crate::commands::predict::PRECISION };
     let prediction = verify(signature, packed, &wish, &signature.manifest.aet_s)?;
     if let Some(images) = &mut signature.manifest.images {
         images.verified = Some(mark(&prediction));

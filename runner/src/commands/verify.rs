@@ -5,7 +5,7 @@ use crate::exit::Refusal;
 use crate::launch::{catch_interrupts, in_path};
 use crate::output::{self, percent, seconds};
 use crate::restart::predict::Wish;
-use crate::restart::preflight;
+use crate::restart::preflight::fit_launcher;
 use crate::restart::save::digest;
 use crate::restart::verify::{true_runs, verify};
 use crate::signature::Signature;
@@ -46,20 +46,19 @@ pub struct VerifyArgs {
 pub fn run(args: &VerifyArgs) -> Result<()> {
     let signature = Signature::load(&args.signature)?;
     let manifest = &signature.manifest;
-    let Some(images) = &manifest.images else {
+    if manifest.images.is_none() {
         let what = format!(
             "{} has no images to restart. A live signature is tested with `phasecast predict --aet`.",
             args.signature.display()
         );
         return Err(Refusal::Input(what).into());
-    };
+    }
     same_program(&signature)?;
-    preflight::refuse(&preflight::machine(images, manifest.ranks, args.launcher.is_some()))?;
+    let launcher = fit_launcher(args.launcher.as_deref(), manifest)?;
     catch_interrupts();
     introduce(&signature);
-    let launcher = preflight::launcher(args.launcher.as_deref(), manifest)?;
     let truth = true_runs(&launcher, &manifest.command, args.runs)?;
-    let wish = Wish { launcher: args.launcher.as_deref(), budget_s: args.budget, precision: PRECISION };
+    let wish = Wish { launcher: &launcher, budget_s: args.budget, precision: PRECISION };
     let prediction = verify(&signature, &args.signature, &wish, &truth)?;
     if args.json {
         let mut object = serde_json::to_value(&prediction)?;

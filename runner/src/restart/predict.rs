@@ -1,10 +1,10 @@
 //! The executor that restarts: windows in rounds, one launch for many of them, until the interval is as narrow as asked
 //! or the budget is spent. All that it takes counts as SET.
 use crate::base::scratch_folder;
+use crate::launch::Launcher;
 use crate::live::phases;
 use crate::output::note;
 use crate::restart::manifest::Images;
-use crate::restart::preflight;
 use crate::restart::replay::Replayer;
 use crate::restart::schedule::{Costs, Seen};
 use crate::restart::windows::{Profile, Window};
@@ -28,8 +28,8 @@ const TIMELINE: usize = 4000;
 /// How much is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// The launcher, if not the usual one.
-    pub launcher: Option<&'a str>,
+    /// The launcher, on a machine that is fit for the images ([`crate::restart::preflight::fit_launcher`]).
+    pub launcher: &'a Launcher,
     /// Wall time for all, in seconds.
     pub budget_s: Option<f64>,
     /// The half-width of the interval as a share of the prediction.
@@ -39,20 +39,18 @@ pub struct Wish<'a> {
 /// Predicts by restarts. `source` holds the images: the signature, or a packed set.
 ///
 /// # Errors
-/// If the machine cannot restart them, or restarting fails.
+/// If restarting fails.
 pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Prediction> {
     let Signature { manifest, analysis } = signature;
     let images = manifest.images.as_ref().context("this signature has no images")?;
-    preflight::refuse(&preflight::machine(images, manifest.ranks, wish.launcher.is_some()))?;
-    let launcher = preflight::launcher(wish.launcher, manifest)?;
     let scratch = scratch_folder()?;
-    let replayer = Replayer::new(signature, images, source, &launcher, scratch.path());
+    let replayer = Replayer::new(signature, images, source, wish.launcher, scratch.path());
     let profile = Profile::of(analysis).context("the pieces of this signature are no cuts")?;
     let budget = wish.budget_s.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_run_s());
     let mut costs = Costs { images, windows: images.windows.clone(), profile: &profile, manifest };
     let mut seen = Seen::default();
     let mut notes = Vec::new();
-    note(&format!("restarting with {launcher}"));
+    note(&format!("restarting with {}", wish.launcher));
     let mut precise = false;
     let mut brief: Vec<Restart> = Vec::new();
     let answer = loop {

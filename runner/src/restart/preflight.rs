@@ -55,6 +55,17 @@ pub fn machine(images: &Images, ranks: u32, launcher_given: bool) -> Vec<Check> 
     ]
 }
 
+/// The launcher of the images' ranks, on a machine that passes the checks without a launch.
+///
+/// # Errors
+/// If it does not, and those of [`launcher`].
+pub fn fit_launcher(template: Option<&str>, manifest: &Manifest) -> Result<Launcher> {
+    if let Some(images) = &manifest.images {
+        refuse(&machine(images, manifest.ranks, template.is_some()))?;
+    }
+    launcher(template, manifest)
+}
+
 /// The launcher of the images' ranks.
 ///
 /// # Errors

@@ -18,9 +18,7 @@ pub const SOURCE: &str = "skeleton.c";
 /// If there is something of that name, the manifest is too long, or it cannot be written; nothing is left then.
 pub fn write(folder: &Path, source: &str, manifest: &Manifest, skeleton: &Skeleton) -> Result<(), ProgramError> {
     let text = manifest.to_file(folder)?;
-    let mut name = folder.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".part{}", std::process::id()));
-    let temporary = folder.with_file_name(name);
+    let temporary = phasecast_trace::atomic::temporary(folder);
     let fill = || {
         fs::create_dir(&temporary)?;
         let files = [

@@ -5,7 +5,7 @@ use crate::plan::Plan;
 use crate::real::library;
 use crate::requests::{REQUESTS, Tracked, What};
 use crate::thread::Thread;
-use phasecast_abi::{Class as Does, Timing};
+use phasecast_abi::{Callers, Class as Does, Timing};
 use phasecast_trace::model::{Class, Flags, PEER_NONE, TAG_NONE};
 
 /// Lets a communicator that is made by a nonblocking call be told from one that is there already.
@@ -35,7 +35,7 @@ fn null_comm() -> usize {
 /// `args` are those of the procedure.
 pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize) {
     let plan = call.plan;
-    let Does::CommConstructor { parent, child, timing, .. } = plan.class else { return };
+    let Does::CommConstructor { parent, callers, child, timing } = plan.class else { return };
     if !plan.recorded() {
         return;
     }
@@ -45,9 +45,8 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     // SAFETY: the caller's.
     let handle = unsafe { handle_at(thread.layout, args[child as usize]) };
     let is_null = handle == null_comm() || handle == 0;
-    // The members of the new communicator, and only they, call these together; those of an intercommunicator are in both
-    // of the groups from which it is made.
-    let of_members = parent.is_none() || matches!(plan.name, "MPI_Comm_create_group" | "MPI_Intercomm_create");
+    // The members of the new communicator, and only they, call these together.
+    let of_members = callers != Callers::Parent;
     let parent = parent.map(|at| thread.comm(args[at as usize]));
     let nonblocking = matches!(timing, Timing::Nonblocking);
     let new = match parent {

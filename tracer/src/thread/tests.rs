@@ -8,7 +8,8 @@ use phasecast_trace::writer::made_header;
 use phasecast_trace::{Trace, codec};
 use proptest::prelude::*;
 
-fn recorder(folder: &std::path::Path) -> (Thread, &'static Sink) {
+/// A recorder of a made trace in `folder`.
+pub(crate) fn recorder(folder: &std::path::Path) -> (Thread, &'static Sink) {
     let sink: &'static Sink = Box::leak(Box::new(Sink::create(folder, 0).expect("made")));
     let mut header = made_header(Rank(0), 4, "made", &["MPI_Send", "MPI_Waitall"]);
     // Later than any calibration in a frame: units stay nanoseconds.

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::units::{CommId, Nanos, ProcId, Rank};
 use crate::writer::{TraceWriter, made_header};
-use phasecast_abi::{Class as AbiClass, Kind, Pattern, Procedure, Side};
+use phasecast_abi::{Callers, Class as AbiClass, Kind, Pattern, Procedure, Side};
 use std::collections::HashMap;
 
 /// What the text did not tell, over all ranks.
@@ -210,8 +210,8 @@ impl<'a> Conversion<'a> {
             self.missing.shared += 1;
             call.flags = call.flags.without(Flags::COLLECTIVE);
         }
-        if procedure.name == "MPI_Comm_create_group" {
-            // Only the members of the new communicator call it.
+        if matches!(procedure.class, AbiClass::CommConstructor { parent: Some(_), callers: Callers::Members, .. }) {
+            // Not all ranks of the parent call it.
             call.class = Class::Other;
         }
         let members = self.known.members.get(comm as usize).map_or(&[][..], Vec::as_slice);
