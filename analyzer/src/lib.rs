@@ -2,7 +2,7 @@
 //!
 //! * [`source`], [`counted`], [`survey`], [`stream`], [`symbol`], [`volume`]: the stream of completed communications of
 //!   each rank
-//! * [`matching`], [`closure`]: who waits for whom, and the cuts of all ranks that follow from one rank's
+//! * [`peers`], [`matching`], [`closure`]: who waits for whom, and the cuts of all ranks that follow from one rank's
 //! * [`pilot`], [`candidates`], [`marker`], [`cover`], [`segments`], [`levels`]: `--method marker`
 //! * [`clock`], [`pbb`]: logical time, and `--method pbb`
 //! * [`phases`], [`plan`], [`words`]: phases with weights, coverage, what to measure, the verdict
@@ -27,6 +27,7 @@ pub mod nest;
 pub mod noise;
 pub mod parallel;
 pub mod pbb;
+pub mod peers;
 pub mod phases;
 pub mod pilot;
 pub mod plan;

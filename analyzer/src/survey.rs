@@ -2,8 +2,8 @@
 use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
-use crate::source::{Item, Seen};
-use crate::symbol::mix;
+use crate::peers::Peers;
+use crate::source::Seen;
 use crate::volume::Volumes;
 use phasecast_trace::model::Ending;
 use phasecast_trace::{EventKind, Rank, Trace};
@@ -29,28 +29,13 @@ pub struct Survey {
     pub unmatched: (u64, u64),
 }
 
-/// Messages of one peer: how many, and a sum over their communicators, tags and lengths, which is the same on both sides.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Told {
-    count: u64,
-    sum: u64,
-}
-
-impl Told {
-    fn add(&mut self, item: &Item, times: u64) {
-        let mark = mix(mix(u64::from(item.comm) << 32 | u64::from(item.tag as u32)).wrapping_add(item.bytes));
-        self.count += times;
-        self.sum = self.sum.wrapping_add(mark.wrapping_mul(times));
-    }
-}
-
 #[derive(Default)]
 struct Counts {
     events: u64,
     volumes: Volumes,
     collectives: BTreeMap<u32, u64>,
-    sent: BTreeMap<usize, Told>,
-    received: BTreeMap<usize, Told>,
+    sent: Peers,
+    received: Peers,
 }
 
 /// Refuses a trace in which a rank is missing or was cut off.
@@ -76,8 +61,7 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
     whole(trace)?;
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
-        let mut counts = Counts::default();
-        let mut peers = [vec![Told::default(); ranks], vec![Told::default(); ranks]];
+        let mut counts = Counts { sent: Peers::new(ranks), received: Peers::new(ranks), ..Counts::default() };
         let mut told = 0;
         trace.view(Rank(rank as u32)).tally(|seen: &Seen, times| {
             let event = seen.item;
@@ -90,20 +74,16 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
                 done.fetch_add(counts.events - told, Ordering::Relaxed);
                 told = counts.events;
             }
-            match event.kind {
-                EventKind::Collective => *counts.collectives.entry(event.comm).or_default() += times,
-                kind => {
-                    if let Some(told) = peers[kind as usize].get_mut(event.peer as usize) {
-                        told.add(&event, times);
-                    }
+            let peers = match event.kind {
+                EventKind::Collective => {
+                    *counts.collectives.entry(event.comm).or_default() += times;
+                    return;
                 }
-            }
+                EventKind::Send => &mut counts.sent,
+                EventKind::Recv => &mut counts.received,
+            };
+            peers.add(event.peer, times, event.comm, event.tag, event.bytes);
         })?;
-        let present = |kind: EventKind| {
-            let told = peers[kind as usize].iter().copied().enumerate();
-            told.filter(|(_, told)| told.count > 0).collect()
-        };
-        (counts.sent, counts.received) = (present(EventKind::Send), present(EventKind::Recv));
         Ok::<_, AnalyzeError>(counts)
     })?;
     let mut volumes = Volumes::default();
@@ -117,19 +97,20 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
     let (mut short, mut loose) = (Vec::new(), Vec::new());
     let mut unmatched = (0, 0);
     for (rank, own) in counts.iter().enumerate() {
-        for (&peer, &received) in &own.received {
-            let sent = counts[peer].sent.get(&rank).copied().unwrap_or_default();
-            let pair = (peer as u32, rank as u32);
+        let rank = rank as u32;
+        let of = |peer: u32| counts.get(peer as usize);
+        for (source, received) in own.received.all() {
+            let sent = of(source).map(|other| other.sent.of(rank)).unwrap_or_default();
             if received != sent {
-                loose.push(pair);
+                loose.push((source, rank));
             }
             if received.count > sent.count {
-                short.push(pair);
+                short.push((source, rank));
                 unmatched.1 += received.count - sent.count;
             }
         }
-        for (&peer, &sent) in &own.sent {
-            let received = counts[peer].received.get(&rank).map_or(0, |told| told.count);
+        for (destination, sent) in own.sent.all() {
+            let received = of(destination).map_or(0, |other| other.received.of(rank).count);
             unmatched.0 += sent.count.saturating_sub(received);
         }
     }

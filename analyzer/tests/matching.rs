@@ -53,32 +53,27 @@ fn crosses_backwards(events: &[Vec<Event>], cut: &[u64], lengths: bool) -> bool 
     ahead.values().any(|&ahead| ahead < 0)
 }
 
-#[test]
-fn no_message_crosses_a_cut_backwards_where_a_short_one_overtakes_a_long_one() {
+fn no_cut_is_crossed_backwards(program: &Program, lengths: bool) {
     let folder = Folder::new();
-    let trace = overtaking(6, |bytes| bytes).write(&folder.path("a"), 100);
+    let trace = program.write(&folder.path("a"), 100);
     let events = events(&trace);
     for pilot in trace.ranks() {
         let cuts = cuts_at_every_position(&trace, pilot).expect("a whole trace");
         assert!(cuts.len() > 12, "{cuts:?}");
         for cut in &cuts {
-            assert!(!crosses_backwards(&events, cut, true), "pilot {pilot}: {cut:?} of {cuts:?}");
+            assert!(!crosses_backwards(&events, cut, lengths), "pilot {pilot}: {cut:?} of {cuts:?}");
         }
     }
 }
 
 #[test]
+fn no_message_crosses_a_cut_backwards_where_a_short_one_overtakes_a_long_one() {
+    no_cut_is_crossed_backwards(&overtaking(6, |bytes| bytes), true);
+}
+
+#[test]
 fn messages_received_with_other_lengths_are_matched_by_count() {
-    let folder = Folder::new();
-    let trace = overtaking(6, |_| 0).write(&folder.path("a"), 100);
-    let events = events(&trace);
-    for pilot in trace.ranks() {
-        let cuts = cuts_at_every_position(&trace, pilot).expect("a whole trace");
-        assert!(cuts.len() > 12, "{cuts:?}");
-        for cut in &cuts {
-            assert!(!crosses_backwards(&events, cut, false), "pilot {pilot}: {cut:?} of {cuts:?}");
-        }
-    }
+    no_cut_is_crossed_backwards(&overtaking(6, |_| 0), false);
 }
 
 #[test]

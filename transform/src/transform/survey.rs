@@ -3,6 +3,7 @@ use crate::transform::error::TransformError;
 use crate::transform::roles::Role;
 use phasecast_analyzer::matching::FastMap;
 use phasecast_analyzer::parallel::{self, Stage};
+use phasecast_analyzer::peers::Peers;
 use phasecast_trace::reader::Whole;
 use phasecast_trace::{Call, Class, EventKind, Rank, Trace};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -45,62 +46,6 @@ pub struct Survey {
     pub life: [bool; 2],
     /// The highest number of a thread of each rank.
     pub threads: Vec<u16>,
-}
-
-/// Runs of more ranks have their messages counted by the peers that a rank has, not by all ranks.
-const DENSE: usize = 1024;
-
-/// Messages of one peer: how many, and a sum over their communicators, tags and lengths, which is the same on both sides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Told {
-    count: u64,
-    sum: u64,
-}
-
-impl Told {
-    fn add(&mut self, times: u64, mark: u64) {
-        self.count += times;
-        self.sum = self.sum.wrapping_add(mark.wrapping_mul(times));
-    }
-}
-
-/// What tells messages of a pair of ranks apart, well mixed.
-fn mark(comm: u32, tag: i32, bytes: u64) -> u64 {
-    use std::hash::BuildHasher;
-    let hash = FastMap::<u32, ()>::default().hasher().hash_one((comm, tag, bytes));
-    let mixed = (hash ^ hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed ^ mixed >> 29
-}
-
-/// Messages by peer.
-#[derive(Default)]
-struct Peers {
-    dense: Vec<Told>,
-    sparse: FastMap<u32, Told>,
-}
-
-impl Peers {
-    fn new(ranks: usize) -> Peers {
-        Peers { dense: vec![Told::default(); if ranks > DENSE { 0 } else { ranks }], sparse: FastMap::default() }
-    }
-
-    fn add(&mut self, peer: i32, times: u64, mark: u64) {
-        if self.dense.is_empty() {
-            self.sparse.entry(peer as u32).or_default().add(times, mark);
-        } else if let Some(told) = self.dense.get_mut(peer as usize) {
-            told.add(times, mark);
-        }
-    }
-
-    fn of(&self, peer: u32) -> Told {
-        self.dense.get(peer as usize).or_else(|| self.sparse.get(&peer)).copied().unwrap_or_default()
-    }
-
-    /// The peers with some.
-    fn all(&self) -> impl Iterator<Item = (u32, Told)> {
-        let dense = self.dense.iter().enumerate().map(|(peer, told)| (peer as u32, *told));
-        dense.chain(self.sparse.iter().map(|(peer, told)| (*peer, *told))).filter(|(_, told)| told.count > 0)
-    }
 }
 
 #[derive(Default)]
@@ -167,8 +112,8 @@ pub fn survey(
             };
             match event {
                 Some(EventKind::Collective) => *counts.collectives.entry(comm.0).or_default() += times,
-                Some(EventKind::Send) => counts.sent.add(peer, times, mark(comm.0, tag, bytes)),
-                Some(EventKind::Recv) => counts.received.add(peer, times, mark(comm.0, tag, bytes)),
+                Some(EventKind::Send) => counts.sent.add(peer, times, comm.0, tag, bytes),
+                Some(EventKind::Recv) => counts.received.add(peer, times, comm.0, tag, bytes),
                 None => {}
             }
             if told >= 1 << 14 {
@@ -273,23 +218,5 @@ impl Sites {
         let by_name: FastMap<&(String, String), u32> =
             other.names.iter().enumerate().map(|(n, name)| (name, n as u32)).collect();
         self.names.iter().map(|name| by_name.get(name).copied()).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn peers_are_counted_alike_in_small_and_in_large_runs() {
-        for ranks in [8, DENSE + 1] {
-            let mut peers = Peers::new(ranks);
-            for (peer, times, mark) in [(3, 2, 10), (7, 1, 5), (3, 1, 1)] {
-                peers.add(peer, times, mark);
-            }
-            let mut all: Vec<(u32, u64, u64)> = peers.all().map(|(peer, told)| (peer, told.count, told.sum)).collect();
-            all.sort_unstable();
-            assert_eq!((all, peers.of(4)), (vec![(3, 3, 21), (7, 1, 5)], Told::default()));
-        }
     }
 }
