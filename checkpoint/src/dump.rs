@@ -7,10 +7,12 @@ use crate::memory_kinds::{Kind, Kinds, Stretch};
 use crossbeam_channel::bounded;
 use phasecast_image::store::page_hash;
 use phasecast_image::{Backing, Content, Flags, HUGE_PAGES, PAGE, PageHash, Protection, Region, Run, State, Store};
+use phasecast_process::files;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::thread;
 
 /// Pages that are looked at and then stored while they are in the cache.
@@ -59,6 +61,9 @@ pub(crate) fn memory_in(
     let before = store.pages();
     let mut dump = Dump { store, mem, kinds, space: Vec::new(), hashes: Vec::new() };
     let mut mappings = memory::mappings(ranges)?;
+    if let Some(twice) = memory::mapped_twice(&mappings) {
+        return Err(MemoryError::Shared { name: twice.name.clone(), start: twice.start });
+    }
     let regions = mappings
         .iter_mut()
         .map(|mapping| {
@@ -96,12 +101,13 @@ impl Dump<'_> {
     /// Saves a mapping, of which the pages in `own` are this rank's.
     fn region(&mut self, mapping: &Mapping, own: Range<u64>) -> Result<Region, MemoryError> {
         let shared = mapping.flags.has(Flags::SHARED);
-        if shared && mapping.is_file() && mapping.protection.allows(Protection::WRITE) {
+        let writable = mapping.protection.allows(Protection::WRITE);
+        if shared && mapping.is_file() && (writable || files::writes(Path::new(&mapping.name))) {
             return Err(MemoryError::Shared { name: mapping.name.clone(), start: mapping.start });
         }
         let mut flags = mapping.flags;
         if mapping.is_file() {
-            // A file that is only read is as good in memory of its own.
+            // A file that nobody writes is as good in memory of its own.
             flags.0 &= !Flags::SHARED;
         }
         let kinds = self.kinds.of(mapping)?;

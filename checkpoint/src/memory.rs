@@ -125,6 +125,18 @@ pub(crate) fn mappings(ranges: &[Range<u64>]) -> Result<Vec<Mapping>, MemoryErro
     Ok(found)
 }
 
+/// A mapping of memory that children share which shows what another one shows, too.
+pub(crate) fn mapped_twice(mappings: &[Mapping]) -> Option<&Mapping> {
+    let mut shown: Vec<(u64, u64, u64, &Mapping)> = mappings
+        .iter()
+        .filter(|mapping| mapping.is_shared_memory() && mapping.inode != 0)
+        .map(|mapping| (mapping.inode, mapping.offset, mapping.offset + (mapping.end - mapping.start), mapping))
+        .collect();
+    shown.sort_unstable_by_key(|&(inode, from, ..)| (inode, from));
+    let overlap = shown.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2);
+    overlap.map(|pair| pair[1].3)
+}
+
 fn parse(text: &str) -> Result<Vec<Mapping>, MemoryError> {
     let mut mappings: Vec<Mapping> = Vec::new();
     for line in text.lines() {

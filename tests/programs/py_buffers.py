@@ -11,7 +11,7 @@ after, before = (rank + 1) % size, (rank - 1) % size
 into, out = array.array("d", [-1] * 64), array.array("d", [0] * 64)
 receive = comm.Recv_init([into, MPI.DOUBLE], source=before, tag=3)
 go, heard = threading.Event(), []
-thread = threading.Thread(target=lambda: heard.append(go.wait(60)))
+thread = threading.Thread(target=lambda: heard.append(go.wait(600)))
 thread.start()
 total = 0.0
 with open(f"py_buffers.{rank}.data", "w+", encoding="utf-8") as file:

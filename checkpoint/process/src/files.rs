@@ -204,6 +204,36 @@ fn alike(fd: i32) -> Option<(u64, u64, String)> {
     Some((data.dev(), data.ino(), info.lines().filter(open).collect()))
 }
 
+/// Whether a descriptor, which was opened by itself, is of the pipe or terminal of a standard one, which serves for it.
+fn same_stream(standard: i32, other: i32) -> bool {
+    let open = |fd: i32| {
+        let data = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?;
+        // SAFETY: asks for flags.
+        let access = unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_ACCMODE;
+        (data.file_type().is_fifo() || is_terminal(&data)).then(|| (data.dev(), data.ino(), access))
+    };
+    let (Some(standard), Some(other)) = (open(standard), open(other)) else { return false };
+    (standard.0, standard.1) == (other.0, other.1) && (standard.2 == other.2 || standard.2 == libc::O_RDWR)
+}
+
+fn is_terminal(data: &fs::Metadata) -> bool {
+    // `/dev/tty` and the masters of pseudo-terminals, the consoles, pseudo-terminals.
+    data.file_type().is_char_device() && matches!(libc::major(data.rdev()), 4 | 5 | 136..=143)
+}
+
+/// Whether the program has a file open for writing.
+pub fn writes(path: &Path) -> bool {
+    let Ok(file) = fs::metadata(path) else { return false };
+    OWN.list().any(|fd| {
+        // SAFETY: asks for flags.
+        let flags = unsafe { libc::fcntl(fd as c_int, libc::F_GETFL) };
+        let data = fs::metadata(format!("/proc/self/fd/{fd}"));
+        flags >= 0
+            && flags & libc::O_ACCMODE != libc::O_RDONLY
+            && data.is_ok_and(|data| (data.dev(), data.ino()) == (file.dev(), file.ino()))
+    })
+}
+
 /// The program's files, for an image. `by_mpi`: those that it has open by MPI and may read.
 ///
 /// # Errors
@@ -224,7 +254,8 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         let offset = field("pos:").and_then(|v| v.parse().ok()).unwrap_or(0);
         let flags = field("flags:").and_then(|v| i32::from_str_radix(v, 8).ok()).unwrap_or(0);
         let fd = fd as i32;
-        let standard = STANDARD.iter().position(|s| same(s.load(Relaxed), fd));
+        let is = |alike: fn(i32, i32) -> bool| STANDARD.iter().position(|s| alike(s.load(Relaxed), fd));
+        let standard = is(same).or_else(|| is(same_stream));
         let input = files.iter().find(|f| standard == Some(0) && matches!(f.what, What::Unnamed(_)) && same(f.fd, fd));
         let what = if let Some(input) = input {
             What::Same(input.fd)
@@ -283,7 +314,9 @@ fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
     }
     match () {
         () if kind.is_file() => Ok(What::Named { path, size: data.len() }),
-        () if kind.is_dir() || kind.is_char_device() || kind.is_block_device() => Ok(What::Special(path)),
+        () if kind.is_dir() || kind.is_block_device() || kind.is_char_device() && !is_terminal(&data) => {
+            Ok(What::Special(path))
+        }
         () => Err(Error::Obstacle(format!("descriptor {fd} is {}, which no other machine has", path.display()))),
     }
 }
