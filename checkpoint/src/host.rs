@@ -10,7 +10,7 @@ use phasecast_process::space;
 use phasecast_trace::model::launcher_rank;
 use std::cell::UnsafeCell;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the host of this process is doing.
 pub(crate) enum Work {
@@ -56,8 +56,9 @@ fn carry_out(job: Job, facade: &Path) -> Result<i32> {
     let started = Instant::now();
     phasecast_process::prepare()?;
     match job {
-        Job::Checkpoint { program, cuts, recorded, collectives, images, cpu } => {
-            checkpoint(program, Plan { cuts, recorded, images }, hooks(collectives), cpu, facade)
+        Job::Checkpoint { program, cuts, recorded, collectives, images, patience_s, cpu } => {
+            let patience = Duration::try_from_secs_f64(patience_s).unwrap_or(Duration::MAX);
+            checkpoint(program, Plan { cuts, recorded, patience, images }, hooks(collectives), cpu, facade)
         }
         Job::Replay { images, steps, collectives, out, within } => {
             replay(&images, steps, within, hooks(collectives), out, started)

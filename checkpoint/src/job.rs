@@ -1,5 +1,5 @@
 //! What the runner asks of the hosts, one for each rank, and what they report: JSON files in a folder that all ranks reach.
-use phasecast_mpi::Taken;
+use phasecast_mpi::{Refusal, Taken};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -37,6 +37,8 @@ pub enum Job {
         collectives: bool,
         /// An existing folder for the images and the reports.
         images: PathBuf,
+        /// How long a rank waits at a cut for the others before it refuses it, in seconds.
+        patience_s: f64,
         /// The processor that the program is held to: `x86-64-v2`, `x86-64-v3`; none for this one.
         cpu: Option<String>,
     },
@@ -123,7 +125,7 @@ pub struct CutReport {
     pub id: u32,
     /// Whether its image is complete on this rank.
     pub saved: bool,
-    /// Why it is not.
+    /// Why it is not; none where another rank has the reason.
     pub reason: Option<String>,
     /// How long the program was stopped, in seconds.
     pub seconds: f64,
@@ -135,8 +137,12 @@ pub struct CutReport {
 
 impl CutReport {
     /// A cut that is not saved.
-    pub(crate) fn refused(id: u32, reason: String) -> CutReport {
-        CutReport { id, saved: false, reason: Some(reason), seconds: 0.0, bytes: 0, files: Vec::new() }
+    pub(crate) fn refused(id: u32, refusal: Refusal) -> CutReport {
+        let reason = match refusal {
+            Refusal::Own(reason) => Some(reason),
+            Refusal::Of(_) => None,
+        };
+        CutReport { id, saved: false, reason, seconds: 0.0, bytes: 0, files: Vec::new() }
     }
 }
 

@@ -353,7 +353,7 @@ fn one_step(
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     replay.progress();
     threads::end()?;
-    phasecast_mpi::drain(None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;
+    phasecast_mpi::drain(None, None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;
     let goes_on = match &mut replay.time {
         Some(time) if has_next => {
             let times_ns = replay.report.steps.last().map_or(&[][..], |step| &step.times_ns);

@@ -4,12 +4,12 @@ use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
 use anyhow::{Result, anyhow, bail};
 use phasecast_image::{State, Store};
-use phasecast_mpi::{Hooks, Library, Taken, session};
+use phasecast_mpi::{Hooks, Library, Refusal, Taken, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{Cpu, Start, children, fence, files, signals, space, threads};
 use phasecast_trace::codec;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Where a program is to be saved.
 pub(crate) struct Plan {
@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub cuts: Vec<Cut>,
     /// What each rank is to take where it would take whatever comes first; empty if it may.
     pub recorded: Vec<Vec<Taken>>,
+    /// How long a rank waits at a cut for the others.
+    pub patience: Duration,
     /// The folder for images and reports.
     pub images: PathBuf,
 }
@@ -85,10 +87,15 @@ fn stop() -> Result<Vec<threads::ThreadState>, phasecast_process::Error> {
 
 /// Takes out of the network what is under way, also where the cut is refused, as a sender may wait for that. Not where
 /// threads go on, which might wait for it themselves.
-fn drain(moving: Option<&phasecast_process::Error>, refusal: Option<String>) -> Result<(), String> {
+fn drain(
+    patience: Duration,
+    moving: Option<&phasecast_process::Error>,
+    refusal: Option<String>,
+) -> Result<(), Refusal> {
+    let patience = Some(patience);
     match moving {
-        None => phasecast_mpi::drain(refusal),
-        Some(error) => phasecast_mpi::refuse(refusal.unwrap_or_else(|| error.to_string())),
+        None => phasecast_mpi::drain(patience, refusal),
+        Some(error) => Err(phasecast_mpi::refuse(patience, refusal.unwrap_or_else(|| error.to_string()))),
     }
 }
 
@@ -114,7 +121,7 @@ impl Checkpoint {
             let seconds = started.elapsed().as_secs_f64();
             self.reports.push(match saved {
                 Ok((bytes, files)) => CutReport { id: cut.id, saved: true, reason: None, seconds, bytes, files },
-                Err(reason) => CutReport { seconds, ..CutReport::refused(cut.id, format!("{reason:#}")) },
+                Err(refusal) => CutReport { seconds, ..CutReport::refused(cut.id, refusal) },
             });
         }
         session().next_stop = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
@@ -125,9 +132,8 @@ impl Checkpoint {
         let rank = session().place.0;
         while let Some(cut) = self.next().filter(|cut| rank_of(cut, rank) <= events) {
             let reason = "a thread that is not the main one has reached it";
-            let _ = phasecast_mpi::refuse(reason.into());
-            phasecast_mpi::barrier();
-            self.reports.push(CutReport::refused(cut.id, reason.into()));
+            let refusal = phasecast_mpi::refuse(Some(self.plan.patience), reason.into());
+            self.reports.push(CutReport::refused(cut.id, refusal));
         }
         let next = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
         session().next_stop = next;
@@ -140,19 +146,16 @@ impl Checkpoint {
         frame: *mut Frame,
         result: usize,
         refusal: Option<String>,
-    ) -> Result<(u64, Vec<PathBuf>)> {
+    ) -> Result<(u64, Vec<PathBuf>), Refusal> {
         let stopped = stop();
-        let drained = drain(stopped.as_ref().err(), refusal);
-        let dry = drained.is_ok();
-        let outcome = drained.map_err(|reason| anyhow!(reason)).and_then(|()| {
-            let threads = stopped.as_ref().map_err(|error| anyhow!("{error}"))?;
-            self.write(cut, frame, result, threads.as_slice())
-        });
-        // Memory that ranks share stands still until all have saved theirs.
-        phasecast_mpi::barrier();
-        if dry {
+        let drained = drain(self.plan.patience, stopped.as_ref().err(), refusal);
+        let outcome = drained.and_then(|()| {
+            let written = self.write(cut, frame, result, stopped.as_deref().unwrap_or_default());
+            // Memory that ranks share stands still until all have saved theirs.
+            phasecast_mpi::barrier();
             phasecast_mpi::go_on();
-        }
+            written.map_err(|error| Refusal::Own(format!("{error:#}")))
+        });
         if stopped.is_ok() {
             threads::go();
         }
@@ -203,14 +206,14 @@ impl Checkpoint {
             let stopped = stop();
             while let Some(cut) = self.next() {
                 let reason = "the program ends before it".to_string();
-                let _ = drain(stopped.as_ref().err(), Some(reason.clone()));
-                phasecast_mpi::barrier();
-                self.reports.push(CutReport::refused(cut.id, reason));
+                let refused = drain(self.plan.patience, stopped.as_ref().err(), Some(reason.clone())).err();
+                self.reports.push(CutReport::refused(cut.id, refused.unwrap_or(Refusal::Own(reason))));
             }
             if stopped.is_ok() {
                 threads::go();
             }
         }
+        phasecast_mpi::end_meetings();
         let s = session();
         let (rank, size) = (s.place.0 as u32, s.place.1 as u32);
         let report = CheckpointReport {

@@ -184,6 +184,7 @@ impl Split {
             recorded: Vec::new(),
             collectives: false,
             images: images.clone(),
+            patience_s: 15.0,
             cpu: None,
         };
         let outcome = self.host(command.mpi, command.ranks, &job);

@@ -159,6 +159,7 @@ impl<'a> Base<'a> {
             recorded: Vec::new(),
             collectives: false,
             images: images.clone(),
+            patience_s: 15.0,
             cpu: None,
         };
         let how = format!("cut under {}", mpi.name());

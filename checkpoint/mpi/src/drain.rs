@@ -2,7 +2,7 @@
 //! matched are received into memory (and handed out first, later), sends are completed, receives that match are
 //! completed. At the end the counts of messages between each pair of ranks agree, or the cut is refused.
 use crate::calls::lower;
-use crate::library::Library;
+use crate::meeting::{Ranks, Refusal};
 use crate::point::empty_status;
 use crate::requests::{Matched, SavedStatus, Stage, What};
 use crate::session::{Session, session};
@@ -77,17 +77,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The same for what is done at once if all ranks have begun it, and never if one of them has not.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Drains the network. To be called by all ranks when each has stopped at its position. An error is the reason why this
-/// cut cannot be saved (on some rank); the program can go on either way. `refusal`: this rank knows already why not.
+/// Drains the network. To be called by all ranks when each has stopped at its position. `refusal`: this rank knows already
+/// why not. `patience`: how long it waits for the others to come. The program can go on however it ends; where that is an
+/// error, the ranks need not stand here together any more.
 ///
 /// # Errors
-/// If something is under way that cannot be finished, or some rank refuses.
-pub fn drain(refusal: Option<String>) -> Result<(), String> {
-    alone(|s| drained(s, refusal))
+/// If something is under way that cannot be finished, some rank refuses, or one does not come.
+pub fn drain(patience: Option<Duration>, refusal: Option<String>) -> Result<(), Refusal> {
+    alone(|s| drained(s, patience, refusal))
 }
 
 /// Has the session while all other threads stand still, so that what the library calls back meanwhile has it too.
-fn alone<T>(act: impl FnOnce(&mut Session) -> T) -> T {
+pub fn alone<T>(act: impl FnOnce(&mut Session) -> T) -> T {
     let mut s = session();
     let multiple = std::mem::replace(&mut s.multiple, false);
     let result = act(&mut s);
@@ -95,20 +96,12 @@ fn alone<T>(act: impl FnOnce(&mut Session) -> T) -> T {
     result
 }
 
-fn drained(s: &mut Session, refusal: Option<String>) -> Result<(), String> {
-    let library = s.library;
-    let (rank, size) = (s.place.0, s.place.1 as usize);
-    let private = s.private;
-    // What fails here is told when all are there, as the others would wait.
-    let mut refusal = refusal.or_else(|| s.unsaveable.first().cloned());
-    let mut barrier = 0usize;
-    lower!(library, MPI_Ibarrier(private, &raw mut barrier));
-    until_done(library, barrier, || {
-        if let Err(failure) = s.progress() {
-            refusal.get_or_insert(failure);
-        }
-    });
-    agree(library, private, rank, refusal)?;
+fn drained(s: &mut Session, patience: Option<Duration>, refusal: Option<String>) -> Result<(), Refusal> {
+    let (library, private, size) = (s.library, s.private, s.place.1 as usize);
+    let ranks = Ranks::of(s);
+    let refusal = refusal.or_else(|| s.unsaveable.first().cloned());
+    ranks.meet(patience, refusal, || s.progress())?;
+    ranks.end_meetings();
     // All ranks have stopped, so all sends have been made.
     let mut expected = vec![0u64; size];
     let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
@@ -136,98 +129,15 @@ fn drained(s: &mut Session, refusal: Option<String>) -> Result<(), String> {
         reason = s.finish_requests().err();
     }
     reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.file_obstacle());
-    agree(library, private, rank, reason)?;
+    ranks.agree(reason)?;
     agree_on_comms(s);
     s.give_up_locks();
     Ok(())
 }
 
-/// Waits for a request of the host's own, and does something again and again until it is done.
-fn until_done(library: &Library, mut request: usize, mut meanwhile: impl FnMut()) {
-    let ignore = library.abi.layout().status_ignore;
-    let mut flag = 0i32;
-    loop {
-        meanwhile();
-        lower!(library, MPI_Test(&raw mut request, &raw mut flag, ignore));
-        if flag != 0 {
-            return;
-        }
-        std::thread::yield_now();
-    }
-}
-
-/// Whether no rank has a reason to refuse the cut. Called by all.
-fn agree(library: &Library, private: usize, rank: i32, reason: Option<String>) -> Result<(), String> {
-    let given = [i32::from(reason.is_some()), rank];
-    let mut worst = given;
-    let pair = library.constant("MPI_2INT").unwrap_or(0);
-    let most = library.constant("MPI_MAXLOC").unwrap_or(0);
-    lower!(library, MPI_Allreduce(given.as_ptr(), worst.as_mut_ptr(), 1, pair, most, private));
-    match (reason, worst[0]) {
-        (Some(reason), _) => Err(reason),
-        (None, 0) => Ok(()),
-        (None, _) => Err(format!("rank {} refuses it", worst[1])),
-    }
-}
-
-/// Refuses a cut while other threads go on: takes part in what the ranks exchange, and drains nothing.
-///
-/// # Errors
-/// Always: the reason.
-pub fn refuse(reason: String) -> Result<(), String> {
-    let (library, private, rank) = {
-        let s = session();
-        (s.library, s.private, s.place.0)
-    };
-    let mut barrier = 0usize;
-    lower!(library, MPI_Ibarrier(private, &raw mut barrier));
-    until_done(library, barrier, || ());
-    agree(library, private, rank, Some(reason))
-}
-
 /// Takes up again, after a cut that was drained, what the drain has ended for the library.
 pub fn go_on() {
     session().take_locks_again();
-}
-
-/// Waits until all ranks are here.
-pub fn barrier() {
-    let s = session();
-    let (library, private) = (s.library, s.private);
-    drop(s);
-    lower!(library, MPI_Barrier(private));
-}
-
-/// A rank that waits here for so long takes in what comes: a sender may wait for that.
-const UNDISTURBED: Duration = Duration::from_millis(1);
-
-/// What the first rank has decided. To be called where all ranks come to, in the midst of the program too, if no other thread
-/// of it is in MPI: messages that are under way to a rank that waits here are taken out of the network.
-pub fn decided(here: u64) -> u64 {
-    let (library, private) = {
-        let s = session();
-        (s.library, s.private)
-    };
-    let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
-    let (mut number, mut request) = (here, 0usize);
-    lower!(library, MPI_Ibcast(&raw mut number, 1, word, 0, private, &raw mut request));
-    let begun = Instant::now();
-    until_done(library, request, || {
-        if begun.elapsed() > UNDISTURBED {
-            // What fails here fails again when the rank stops.
-            let _ = alone(Session::progress);
-        }
-    });
-    number
-}
-
-/// Whether this holds on any rank. Called by all.
-pub fn anywhere(here: bool) -> bool {
-    let (library, private, rank) = {
-        let s = session();
-        (s.library, s.private, s.place.0)
-    };
-    agree(library, private, rank, here.then(String::new)).is_err()
 }
 
 /// Drops what no rank needs of the log of communicators.
@@ -249,7 +159,10 @@ fn agree_on_comms(s: &mut Session) {
 
 impl Session {
     /// Takes in what has come: completes posted receives that have matched, receives what nobody has asked for.
-    fn progress(&mut self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// If what has come cannot be received.
+    pub fn progress(&mut self) -> Result<(), String> {
         self.test_pending();
         let comms: Vec<usize> = self.comms.keys().copied().collect();
         for comm in comms {

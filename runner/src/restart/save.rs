@@ -23,6 +23,8 @@ use std::time::{Duration, Instant, SystemTime};
 /// A run under the host may take so many times the base run, and so much more, before it counts as hung.
 const SLOWER: f64 = 5.0;
 const PATIENCE_S: f64 = 120.0;
+/// A rank may wait at a cut for [`SLOWER`] times as long as in the base run, and so much more, before it refuses it.
+const CUT_PATIENCE_S: f64 = 30.0;
 const POLL: Duration = Duration::from_millis(10);
 
 /// What is to be saved, of what, and how.
@@ -70,8 +72,7 @@ impl Saving<'_> {
         if refused.is_empty() {
             return Ok(saved);
         }
-        let mut notes: Vec<String> =
-            refused.iter().map(|(after, reason)| format!("no image after piece {after}: {reason}")).collect();
+        let mut notes = told("no image after", &refused);
         let repeats = |saved: &Saved| saved.windows.iter().any(|window| !window.one_off);
         // All again beside the places that were refused: images of one run belong together.
         let beside = |window: &Window| match refused.iter().any(|(after, _)| *after == window.after) {
@@ -84,7 +85,7 @@ impl Saving<'_> {
                 Ok((again, still)) => {
                     let _ = fs::remove_dir_all(&saved.folder);
                     saved = again;
-                    notes.extend(still.into_iter().map(|(after, reason)| format!("nor after piece {after}: {reason}")));
+                    notes.extend(told("nor after", &still));
                 }
                 Err(error) if !interrupted() && repeats(&saved) => {
                     notes.push(format!("the run for others beside them failed: {}", crate::exit::sentence(&error)));
@@ -117,6 +118,7 @@ impl Saving<'_> {
         let path = in_path(OsStr::new(program)).with_context(|| format!("there is no program {program}"))?;
         // By the name that it is called by: Python finds its environment by that.
         let program = Program { path: std::path::absolute(path)?, args: args.to_vec() };
+        let patience_s = SLOWER * places.iter().map(|&after| self.skew_s(after)).fold(0.0, f64::max) + CUT_PATIENCE_S;
         let cpu = Some(self.baseline.name().to_string());
         let job = Job::Checkpoint {
             program,
@@ -124,19 +126,28 @@ impl Saving<'_> {
             recorded: self.recorded.clone(),
             collectives: self.analysis.order == Order::Collectives,
             images: folder.clone(),
+            patience_s,
             cpu,
         };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("save-{number}.json")))?;
-        self.wait(&mut hosts)?;
+        self.wait(&mut hosts, SLOWER * self.base_s + PATIENCE_S + patience_s * places.len() as f64)?;
         let said = hosts.launch.said();
         let report = |rank| self.report(&folder, rank, &said);
         let reports = (0..self.analysis.ranks).map(report).collect::<Result<Vec<_>>>()?;
         self.sort(folder, windows, &places, &cuts, &reports)
     }
 
-    fn wait(&self, hosts: &mut Hosts) -> Result<()> {
+    /// From the first rank's end of a piece to the last one's, in the base run, in seconds.
+    fn skew_s(&self, after: usize) -> f64 {
+        let ends =
+            self.analysis.pieces.iter().map(|pieces| pieces.iter().take(after + 1).map(|p| p.time.seconds()).sum());
+        let (first, last) = ends.fold((f64::MAX, 0.0f64), |(first, last), end: f64| (first.min(end), last.max(end)));
+        (last - first).max(0.0)
+    }
+
+    fn wait(&self, hosts: &mut Hosts, limit_s: f64) -> Result<()> {
         let begun = Instant::now();
-        let limit = Duration::from_secs_f64(SLOWER * self.base_s + PATIENCE_S);
+        let limit = Duration::from_secs_f64(limit_s);
         let advice = "Use `phasecast sign --live` for a signature without images.";
         loop {
             if let Some((status, _)) = hosts.launch.ended()? {
@@ -239,6 +250,19 @@ impl Saving<'_> {
     }
 }
 
+/// Sentences on refused cuts, one for each reason.
+fn told(what: &str, refused: &Refused) -> Vec<String> {
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (after, reason) in refused {
+        by_reason.entry(reason).or_default().push(after.to_string());
+    }
+    let told = |(reason, pieces): (&str, Vec<String>)| {
+        let many = if pieces.len() == 1 { "" } else { "s" };
+        format!("{what} piece{many} {}: {reason}", pieces.join(", "))
+    };
+    by_reason.into_iter().map(told).collect()
+}
+
 /// Removes the states of a cut: what they alone name is then not packed.
 fn forget(folder: &Path, cut: u32, ranks: u32) {
     (0..ranks).for_each(|rank| drop(fs::remove_file(folder.join(State::file_name(cut, rank)))));
@@ -319,4 +343,14 @@ fn user() -> String {
     let id = nix::unistd::Uid::effective();
     let known = nix::unistd::User::from_uid(id).ok().flatten().map(|user| user.name);
     known.unwrap_or_else(|| id.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn refused_cuts_are_told_by_their_reasons() {
+        let refused = vec![(3, "a socket".to_string()), (5, "a timer".into()), (8, "a socket".into())];
+        let told = super::told("no image after", &refused);
+        assert_eq!(told, ["no image after pieces 3, 8: a socket", "no image after piece 5: a timer"]);
+    }
 }

@@ -75,6 +75,7 @@ impl Case {
             recorded: Vec::new(),
             collectives: false,
             images: images.clone(),
+            patience_s: 15.0,
             cpu: None,
         };
         self.well(&mut self.host(self.base, &job))
