@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
@@ -21,6 +22,8 @@ const MAGIC: &[u8; 8] = b"PHCPAGES";
 const START: u64 = 1 << 20;
 /// Pages that are hashed and then written while they are in the cache.
 pub const CHUNK: usize = 256;
+/// Pages after which the kernel is told to begin to write them: the disk works while further ones are hashed.
+const BATCH: u64 = 2048;
 
 /// Where a page is, if a file can be that long.
 fn place(page: u64) -> Option<u64> {
@@ -62,6 +65,8 @@ pub struct Store {
     folder: PathBuf,
     path: PathBuf,
     pages: u64,
+    /// So many pages the kernel has begun to write.
+    begun: u64,
     known: ByPage<u64>,
 }
 
@@ -80,7 +85,7 @@ impl Store {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(ImageError::io(&path, "create"))?;
         file.write_all_at(&head, 0).map_err(ImageError::io(&path, "write"))?;
-        Ok(Store { file, folder: folder.into(), path, pages: 0, known: ByPage::default() })
+        Ok(Store { file, folder: folder.into(), path, pages: 0, begun: 0, known: ByPage::default() })
     }
 
     /// How many pages it holds.
@@ -154,7 +159,20 @@ impl Store {
                 fresh.end = index + 1;
             }
         }
-        self.write(bytes, &fresh, 0)
+        self.write(bytes, &fresh, 0)?;
+        self.begin();
+        Ok(())
+    }
+
+    /// Lets the kernel begin to write what it holds, once there is enough of it. Where it cannot, that is done at the end.
+    fn begin(&mut self) {
+        self.begun = self.begun.min(self.pages);
+        let pages = self.pages - self.begun;
+        let Some(offset) = place(self.begun).filter(|_| pages >= BATCH) else { return };
+        let (offset, bytes, flags) = (offset as i64, (pages * PAGE as u64) as i64, libc::SYNC_FILE_RANGE_WRITE);
+        // SAFETY: the store's own descriptor; no memory is named.
+        unsafe { libc::sync_file_range(self.file.as_raw_fd(), offset, bytes, flags) };
+        self.begun = self.pages;
     }
 
     /// Writes pages of a chunk: the last that have numbers, but for `later` ones.
