@@ -116,6 +116,8 @@ pub struct CheckpointReport {
     pub abi: String,
     /// Its cuts.
     pub cuts: Vec<CutReport>,
+    /// Files that it opened for reading after it was first saved.
+    pub later: Vec<PathBuf>,
 }
 
 /// How saving at a cut went.

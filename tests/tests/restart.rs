@@ -13,6 +13,7 @@ use phasecast_tests::split::{Base, native};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,20 @@ fn a_decision_keeps_no_sender_waiting() {
         let (outcome, reports) = split.replay_within(mpi, 4, &images, vec![Step { cut: 0, watch }], Some(within));
         let reached: Vec<usize> = reports.iter().flat_map(|r| &r.steps).map(|step| step.times_ns.len()).collect();
         assert_eq!(reached, [2; 4], "{outcome:?}");
+    }
+}
+
+/// What a program opens for reading after it was saved is told, as a restart may open it, too.
+#[test]
+fn files_that_are_read_later_are_known() {
+    let programs = programs();
+    let program = programs.iter().find(|p| p.name == "file_read_later").expect("it is one of the programs");
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let split = Split::new();
+        let command = Command { mpi, ranks: 2, program: program.command(mpi)[0].clone().into(), args: Vec::new() };
+        let (outcome, reports, _) = split.run(&command, &[Cut { id: 0, events: vec![2; 2] }]);
+        assert_eq!(reports.len(), 2, "{outcome:?}");
+        assert!(reports.iter().all(|report| report.later == [Path::new("/etc/passwd")]), "{reports:?}: {outcome:?}");
     }
 }
 

@@ -153,15 +153,15 @@ pub unsafe fn open(call: &mut Call) -> usize {
     // SAFETY: the caller's.
     let path = unsafe { named(call, 1) };
     let (comm, mode) = (call.arg(0), call.arg(2));
-    let noted = mode & s.changing() != 0 && s.comm(comm).is_some_and(|comm| comm.rank == 0);
+    let (writes, first) = (mode & s.changing() != 0, s.comm(comm).is_some_and(|comm| comm.rank == 0));
     let name = if s.replayed { s.kept_apart(comm, path.clone(), mode) } else { None };
     drop(s);
     // SAFETY: the caller's.
     let result = unsafe { renamed(call, 1, name) };
     if result as i32 == 0 {
         session().event();
-        if noted {
-            apart::note(&path);
+        if first {
+            apart::note(&path, writes);
         }
     }
     result

@@ -280,6 +280,7 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         PathBuf::from(std::ffi::OsStr::from_bytes(unsafe { std::ffi::CStr::from_ptr(program) }.to_bytes()))
     };
     let folder = std::env::current_dir().map_err(|cause| Error::Read { path: ".".into(), cause })?;
+    overlay::saved();
     Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files, written: written::save(&read) })
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn excludes(flags: c_int) -> bool {
     flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL
 }
 
-/// Notes what a call that has succeeded lets the program write, for the images of this run.
+/// Notes what a call that has succeeded lets the program write or read, for the images of this run.
 pub(crate) unsafe fn note(call: &Call, result: isize) {
     if failed(result) {
         return;
@@ -89,14 +89,16 @@ pub(crate) unsafe fn note(call: &Call, result: isize) {
             libc::SYS_linkat => (args[2], args[3]),
             libc::SYS_symlinkat => (args[1], args[2]),
             libc::SYS_mkdirat => (args[0], args[1]),
-            _ => match asked(call) {
-                Some((folder, path, flags, _)) if writes(flags) && flags & libc::O_TMPFILE != libc::O_TMPFILE => {
-                    (folder, path)
+            _ => {
+                if let Some((folder, path, flags, _)) = asked(call)
+                    && flags & libc::O_TMPFILE != libc::O_TMPFILE
+                {
+                    overlay::tables().note(folder, path, writes(flags));
                 }
-                _ => return,
-            },
+                return;
+            }
         };
-        overlay::tables().note(folder, path);
+        overlay::tables().note(folder, path, true);
     }
 }
 

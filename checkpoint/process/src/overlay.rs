@@ -26,6 +26,8 @@ pub(crate) struct Buffers {
     pub(crate) followed: bool,
     /// What the program has written in this run: before a restart only.
     pub(crate) written: Paths,
+    /// What it has opened for reading since it was first saved.
+    pub(crate) read: Paths,
 }
 
 /// What an open leads to.
@@ -50,6 +52,8 @@ pub(crate) enum Seen {
 }
 
 static ON: AtomicBool = AtomicBool::new(false);
+/// Whether the program has been saved.
+static SAVED: AtomicBool = AtomicBool::new(false);
 static MACHINE: AtomicU32 = AtomicU32::new(0);
 static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     scratch: Text::new(),
@@ -60,6 +64,7 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     other: Text::new(),
     followed: false,
     written: Paths::new(),
+    read: Paths::new(),
 });
 
 /// The program is gone: files are what they are again.
@@ -105,11 +110,21 @@ pub(crate) fn written() -> Vec<PathBuf> {
     BUFFERS.lock().written.list()
 }
 
-/// Notes a file that the program may have written by MPI, for the images of this run.
-pub fn note(path: &Path) {
+/// From now on what the program opens for reading is noted: it is saved.
+pub(crate) fn saved() {
+    SAVED.store(true, Relaxed);
+}
+
+/// What the program has opened for reading since it was first saved, oldest first.
+pub(crate) fn read() -> Vec<PathBuf> {
+    BUFFERS.lock().read.list()
+}
+
+/// Notes a file that the program has opened by MPI, for the images of this run: whether it may write it.
+pub fn note(path: &Path, writes: bool) {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return };
     // SAFETY: a text that ends with a zero byte.
-    unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize) }
+    unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize, writes) }
 }
 
 /// The tables, made to stand for a path; none if no program is replayed or the path is not to be kept apart.
@@ -205,16 +220,17 @@ impl Buffers {
         }
     }
 
-    /// Notes a file, link or folder that the program may have made or written, if it is there under the name that its path has
-    /// without links; not in a program that is replayed, of which no images are made.
-    pub(crate) unsafe fn note(&mut self, dirfd: usize, path: usize) {
+    /// Notes a file, link or folder that the program may have made or written (or else only reads, after it was saved), if it
+    /// is there under the name that its path has without links; not in a program that is replayed, of which no images are made.
+    pub(crate) unsafe fn note(&mut self, dirfd: usize, path: usize, writes: bool) {
         // SAFETY: the caller's.
-        if on() || !unsafe { self.locate(dirfd, path) } {
+        if on() || !(writes || SAVED.load(Relaxed)) || !unsafe { self.locate(dirfd, path) } {
             return;
         }
         if let Some(libc::S_IFREG | libc::S_IFLNK | libc::S_IFDIR) = kind_itself(&self.path) {
-            let Self { path, written, .. } = self;
-            written.add(path.get());
+            let Self { path, written, read, .. } = self;
+            let noted = if writes { written } else { read };
+            noted.add(path.get());
         }
     }
 

@@ -123,6 +123,14 @@ pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
     all
 }
 
+/// Files that the program has opened for reading since it was first saved and has not made itself: those that a restart may
+/// open, too.
+pub fn read_later() -> Vec<PathBuf> {
+    let mut read = overlay::read();
+    read.retain(|path| fs::metadata(path).is_ok_and(|facts| facts.is_file() && !is_new(&facts)));
+    read
+}
+
 /// What has a path that was noted, if it is a link or folder of this run, and the path of the file that may have been written,
 /// if any.
 fn made(path: PathBuf) -> (Option<Written>, Option<PathBuf>) {

@@ -204,6 +204,13 @@ fn with_images(
     if !files.is_empty() {
         note(&format!("a target must have {} at the same path: the program has it open for reading", files.join(", ")));
     }
+    let later: Vec<String> = images.later.iter().map(|path| path.display().to_string()).collect();
+    if let Some(first) = later.first() {
+        let count = later.len();
+        note(&format!(
+            "after the first image the program opened {count} files for reading ({first} ...): a target may need them, too"
+        ));
+    }
     signature.manifest.images = Some(images);
     let packed = scratch.path().join("images.packed");
     phasecast_image::pack::pack_file(&saved.folder, &packed)?;
@@ -221,6 +228,7 @@ fn with_images(
         object["images"] = json!(saved.cuts.len());
         object["bytes"] = json!(bytes);
         object["files"] = json!(files);
+        object["later_files"] = json!(later);
         object["sha256"] = json!(sha256);
         object["verified"] = json!(verified);
         return output::json(&object);

@@ -25,6 +25,8 @@ pub struct Images {
     pub needs: Needs,
     /// The cuts, ascending: where the state of all ranks was saved.
     pub cuts: Vec<SavedCut>,
+    /// Files that the base run opened for reading after its first cut: a restart may open them, too.
+    pub later: BTreeSet<PathBuf>,
     /// What is measured.
     pub windows: Vec<Window>,
     /// For each rank, what no restart can show.

@@ -11,7 +11,7 @@ use crate::signature::{Manifest, Signature};
 use anyhow::Result;
 use serde::Serialize;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Room for jobs and reports.
 const SCRATCH: u64 = 16 << 20;
@@ -232,17 +232,25 @@ fn memory(needs: &Needs, ranks: u32, elsewhere: bool) -> Check {
     )
 }
 
+/// What cannot be read here is what images had open; what the base run opened later is only told: restarts may never come to it.
 fn files(images: &Images, elsewhere: bool) -> Check {
     let all = images.files();
-    let missing: Vec<String> =
-        all.iter().filter(|path| File::open(path).is_err()).map(|path| path.display().to_string()).collect();
-    let reason = match (all.len(), elsewhere) {
+    let unreadable = |path: &&Path| !elsewhere && File::open(path).is_err();
+    let missing: Vec<String> = all.iter().copied().filter(unreadable).map(|path| path.display().to_string()).collect();
+    let mut later = images.later.iter().map(PathBuf::as_path).filter(unreadable).map(|path| path.display());
+    let first = later.next();
+    let mut reason = match (all.len(), elsewhere) {
         (0, _) => "the images read no files".to_string(),
         (count, true) => format!("{count} to be read where the launcher puts the ranks"),
         (count, false) if missing.is_empty() => format!("all {count} that the images read can be read here"),
         _ => format!("the images read {}, which cannot be read here", missing.join(", ")),
     };
-    Check::new("files", elsewhere || missing.is_empty(), reason, "copy them from the base machine, to the same paths")
+    if let Some(first) = first {
+        let more = later.count();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        reason += &format!("; not here is what the program opened later on the base: {first}{more}");
+    }
+    Check::new("files", missing.is_empty(), reason, "copy them from the base machine, to the same paths")
 }
 
 fn disk() -> Check {

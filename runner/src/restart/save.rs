@@ -13,7 +13,7 @@ use phasecast_checkpoint::Taken;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_image::{Content, State};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -55,6 +55,8 @@ pub struct Saved {
     pub cuts: Vec<SavedCut>,
     /// What is measured from them.
     pub windows: Vec<Window>,
+    /// Files that the program opened for reading after its first cut.
+    pub later: BTreeSet<PathBuf>,
     /// Sentences on cuts that were refused.
     pub notes: Vec<String>,
 }
@@ -219,7 +221,8 @@ impl Saving<'_> {
             forget(&folder, cut.id, self.analysis.ranks);
         }
         let windows = windows.iter().filter(|w| kept.iter().any(|cut| cut.after == w.after)).copied().collect();
-        Ok((Saved { folder, cuts: kept, windows, notes: Vec::new() }, refused))
+        let later = reports.iter().flat_map(|report| &report.later).cloned().collect();
+        Ok((Saved { folder, cuts: kept, windows, later, notes: Vec::new() }, refused))
     }
 
     /// What the manifest says of the images.
@@ -243,6 +246,7 @@ impl Saving<'_> {
                 rank_bytes: rank_bytes(&saved.folder)?,
             },
             cuts: saved.cuts.clone(),
+            later: saved.later.clone(),
             windows: saved.windows.clone(),
             edges,
             verified: None,

@@ -5,6 +5,7 @@ use crate::restart::plan::plan;
 use crate::restart::plan::tests::{MS, loop_of, two_kinds, two_kinds_and_a_rare_one};
 use crate::signature::this_machine;
 use phasecast_analyzer::Analysis;
+use std::collections::BTreeSet;
 
 /// What is scheduled of a loop of 10 ms with a set-up of 0.7 s, with so much time left.
 fn scheduled(seen: &Seen, left: f64, more: bool) -> (Vec<Window>, Vec<Window>) {
@@ -41,6 +42,7 @@ fn costs_of<T>(analysis: &Analysis, rank_bytes: u64, look: impl FnOnce(&Costs<'_
             rank_bytes,
         },
         cuts: vec![],
+        later: BTreeSet::new(),
         windows: windows.clone(),
         edges: vec![EdgeTimes { init_s: 0.2, ..EdgeTimes::default() }],
         verified: None,
