@@ -186,7 +186,7 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
     if let (true, Some(second)) = (keep, input.traces.get(1)) {
         repeat(&mut pieces, second, &input.surveys[1].spans, settings.threads)?;
     }
-    let mut summary = phases::summarise(classes, run_s, settings.relevance, Sampling::First);
+    let mut summary = phases::summarise(&classes, run_s, settings.relevance, Sampling::First);
     if !keep {
         let note = "; it has too many events for a run to be followed by --method pbb: use --method marker for that";
         summary.verdict.reason.push_str(note);

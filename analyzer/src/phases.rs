@@ -51,7 +51,7 @@ pub struct Summary {
 }
 
 /// Makes phases of classes, which are given in the order of their first occurrence.
-pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Sampling) -> Summary {
+pub fn summarise(classes: &[Class], run_s: f64, relevance: f64, sampling: Sampling) -> Summary {
     let stats: Vec<_> = classes.iter().map(|class| class.stats.unwrap_or_else(|| plan::times(&class.times))).collect();
     // Where classes come with their statistics, whoever made them has judged; many irrelevant ones may be put together.
     let heavy = |class: &Class, sum: f64| class.stats.is_none() && sum >= relevance * run_s;
@@ -60,7 +60,7 @@ pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Samp
     let all: f64 =
         stats.iter().zip(&relevant).filter(|(t, r)| **r && t.count >= REPEATS).map(|(t, _)| t.spread()).sum();
     let (mut phases, mut covered, mut estimated, mut planned_s) = (Vec::new(), 0.0, 0.0, 0.0);
-    for (id, ((class, times), relevant)) in classes.into_iter().zip(&stats).zip(relevant).enumerate() {
+    for (id, ((class, times), relevant)) in classes.iter().zip(&stats).zip(relevant).enumerate() {
         let mut planned = Vec::new();
         if relevant && !class.times.is_empty() {
             planned = match sampling {
@@ -84,8 +84,8 @@ pub fn summarise(classes: Vec<Class>, run_s: f64, relevance: f64, sampling: Samp
             sd_s: times.sd(),
             share: times.sum / run_s.max(1e-9),
             events: class.events,
-            structure: class.structure,
-            hashes: class.hashes,
+            structure: class.structure.clone(),
+            hashes: class.hashes.clone(),
             planned,
         });
     }
@@ -168,7 +168,7 @@ mod tests {
             let (structure, hashes) = ("short blocks".into(), vec![0]);
             Class { times: vec![1e-3], stats: Some(stats), events: 1, structure, hashes, relevant }
         };
-        let covered = |class| summarise(vec![class], 1.0, 0.01, Sampling::First).coverage;
+        let covered = |class| summarise(&[class], 1.0, 0.01, Sampling::First).coverage;
         assert!(covered(of(false)) == 0.0 && covered(of(true)) > 0.9);
     }
 }

@@ -238,7 +238,7 @@ fn assemble(
     };
     let pieces = times.iter().enumerate().map(of_rank).collect();
     // The aim is of the quieter times of both runs, what is measured of the first run's.
-    let to = |&aim: &f64| phases::summarise(classes.clone(), run_s, settings.relevance, Sampling::Spread(aim));
+    let to = |&aim: &f64| phases::summarise(&classes, run_s, settings.relevance, Sampling::Spread(aim));
     let rougher = marker::AIMS.iter().filter(|&&rougher| rougher > aim);
     let fine = to(&aim);
     let summary = if fine.verdict.pays { fine } else { rougher.map(to).find(|s| s.verdict.pays).unwrap_or(fine) };

@@ -2,10 +2,10 @@
 use crate::launch::Launcher;
 use crate::restart::manifest::EdgeTimes;
 use crate::trace_launch::traced_command;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use phasecast_abi::{Class as Mpi, ProcId, by_name};
 use phasecast_trace::model::boot_id;
-use phasecast_trace::{Class, Nanos, Trace};
+use phasecast_trace::{Class, Nanos, Trace, TraceError};
 use std::path::Path;
 
 /// One base run: its trace, and wall times in seconds.
@@ -20,16 +20,6 @@ pub struct BaseRun {
     pub teardown_s: f64,
 }
 
-/// A folder for files that are needed only for now. In the working folder, because the ranks must all reach it.
-///
-/// # Errors
-/// If it cannot be made.
-pub fn scratch_folder() -> Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix(".phasecast-").tempdir_in(".").context(
-        "cannot make a folder for the trace in the working folder, which all ranks must reach. Is it writable?",
-    )
-}
-
 /// Runs the program once under the tracer, which records to `folder`.
 ///
 /// # Errors
@@ -41,12 +31,7 @@ pub fn run(launcher: &Launcher, folder: &Path, ranks: u32, command: &[String]) -
     if !status.success() {
         bail!("the base run failed ({status}); make it run under `{launcher}` first");
     }
-    let trace = Trace::open(folder).map_err(|error| {
-        anyhow!("the base run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI? ({error})")
-    })?;
-    if trace.size() != ranks {
-        bail!("the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI?", trace.size());
-    }
+    let trace = trace_of("the base run", folder, ranks)?;
     let here = boot_id();
     let (mut first, mut last) = (None, launched);
     let mut longest = Nanos(0);
@@ -65,6 +50,22 @@ pub fn run(launcher: &Launcher, folder: &Path, ranks: u32, command: &[String]) -
         Some(first) => (Nanos(first).since(Nanos(launched)).seconds(), Nanos(ended).since(Nanos(last)).seconds()),
     };
     Ok(BaseRun { trace, aet_s, startup_s, teardown_s })
+}
+
+/// The trace of a run that has ended well and is called `run`.
+///
+/// # Errors
+/// If it has left none, or had another number of ranks.
+pub fn trace_of(run: &str, folder: &Path, ranks: u32) -> Result<Trace> {
+    let trace = Trace::open(folder).map_err(|error| {
+        // The folder, which this would tell of, is removed.
+        let why = if matches!(error, TraceError::Foreign { .. }) { String::new() } else { format!(" ({error})") };
+        anyhow!("{run} left no trace: does the program call MPI_Init, and does the launcher belong to its MPI?{why}")
+    })?;
+    if trace.size() != ranks {
+        bail!("the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI?", trace.size());
+    }
+    Ok(trace)
 }
 
 /// For each rank, how long MPI_Init and MPI_Finalize took and what came after the last event. A program with sessions has

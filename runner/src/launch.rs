@@ -1,5 +1,6 @@
 //! Starts a parallel program with the machine's launcher, watches it, and ends it without leaving a process behind.
 use crate::orphans;
+use crate::output::shell;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -50,17 +51,20 @@ impl Launcher {
     /// library which the program needs; else the first of `mpirun`, `mpiexec` and `srun` in PATH.
     ///
     /// # Errors
-    /// If the template is empty or no words, or no launcher is found.
+    /// If the template is empty or no words, or there is no such launcher.
     pub fn find(template: Option<&str>, ranks: u32, program: &Path) -> Result<Launcher> {
         if let Some(template) = template {
             let usage = |what: String| crate::exit::Refusal::Usage(what);
             let words = shlex::split(template);
             let words = words.ok_or_else(|| usage(format!("--launcher {template:?} ends within quotes")))?;
             if words.is_empty() {
-                return Err(usage("--launcher is empty. Give a command such as 'srun -n {n}'.".into()).into());
+                return Err(usage("--launcher is empty: give a command such as 'srun -n {n}'".into()).into());
             }
             let filled = |word: String| word.replace("{n}", &ranks.to_string()).into();
-            return Ok(Launcher { words: words.into_iter().map(filled).collect() });
+            let words: Vec<OsString> = words.into_iter().map(filled).collect();
+            let name = words[0].display();
+            in_path(&words[0]).with_context(|| format!("there is no launcher {name}"))?;
+            return Ok(Launcher { words });
         }
         let names: &[&str] = match family(program) {
             Some(Family::OpenMpi) => &["mpirun.openmpi", "mpirun", "mpiexec", "srun"],
@@ -111,7 +115,7 @@ impl Launcher {
 impl std::fmt::Display for Launcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let words: Vec<_> = self.words.iter().map(|w| w.to_string_lossy()).collect();
-        f.write_str(&words.join(" "))
+        f.write_str(&shell(&words))
     }
 }
 
@@ -333,4 +337,22 @@ pub fn family(program: &Path) -> Option<Family> {
             _ => None,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_is_a_command_that_is_there() {
+        let find = |template| Launcher::find(Some(template), 4, Path::new("app"));
+        assert_eq!(find("env -n {n} 'a b'").expect("it is there").to_string(), "env -n 4 'a b'");
+        let refused = |template| find(template).expect_err("it is refused").to_string();
+        assert_eq!(
+            refused(" "),
+            "--launcher is empty: give a command such as 'srun -n {n}'. `phasecast help` has the usage."
+        );
+        assert!(refused("'env").contains("within quotes"));
+        assert_eq!(refused("no-such-launcher -n {n}"), "there is no launcher no-such-launcher");
+    }
 }

@@ -11,6 +11,7 @@ mod output;
 mod perturb;
 mod progress;
 mod restart;
+mod scratch;
 mod signature;
 mod skeleton;
 mod trace_launch;

@@ -83,6 +83,18 @@ pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// Words as one types them to a shell.
+pub fn shell(words: &[impl AsRef<str>]) -> String {
+    // A NUL is all that could not be quoted, and no argument has one.
+    let quoted = shlex::Quoter::new().allow_nul(true).join(words.iter().map(AsRef::as_ref));
+    clean(&quoted.unwrap_or_default())
+}
+
+/// The command line that does this with a file.
+pub fn shell_with(command: &str, file: &Path) -> String {
+    format!("{command} {}", shell(&[file.to_string_lossy()]))
+}
+
 /// A text cut to a number of characters, with an ellipsis where something is left out.
 pub fn short(text: &str, most: usize) -> String {
     let text = clean(text);
@@ -155,6 +167,13 @@ mod tests {
         assert_eq!(bytes(u64::MAX), "16384.0 PiB");
         assert_eq!(count(1_234_567), "1 234 567");
         assert_eq!(count(12), "12");
+    }
+
+    #[test]
+    fn what_is_to_be_typed_is_quoted() {
+        assert_eq!(shell(&["./my app", "-x", "a'b", ""]), "'./my app' -x \"a'b\" ''");
+        assert_eq!(shell_with("phasecast predict", Path::new("my cg.phc")), "phasecast predict 'my cg.phc'");
+        assert_eq!(shell_with("phasecast predict", Path::new("cg.phc")), "phasecast predict cg.phc");
     }
 
     #[test]

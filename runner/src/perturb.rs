@@ -1,18 +1,17 @@
 //! The experiment of `phasecast stability`: the program as it is, and again with delays before chosen calls.
-use crate::base::scratch_folder;
+use crate::base::trace_of;
 use crate::commands::stability::against;
 use crate::exit::Refusal;
 use crate::launch::Launcher;
-use crate::output::{clean, note};
+use crate::output::{clean, note, shell};
+use crate::scratch::Scratch;
 use crate::trace_launch::traced_command;
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_trace::Trace;
 use phasecast_trace::delays::{self, Delay};
 use phasecast_transform::stability::{Candidate, Comparison, Names, Reason, Regions, Tape, candidates, regions::Ends};
 use std::ffi::OsString;
-use std::path::Path;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// The shortest delay where messages race, and the longest, in seconds. The first is far above what a scheduler does to
 /// a process by chance.
@@ -47,7 +46,7 @@ pub struct Experiment {
     launcher: Launcher,
     ranks: u32,
     command: Vec<String>,
-    scratch: TempDir,
+    scratch: Scratch,
     trace: Trace,
     /// How long the unperturbed run took, start and end included.
     wall_s: f64,
@@ -63,8 +62,8 @@ impl Experiment {
     /// # Errors
     /// If it fails, or is not traced whole.
     pub fn start(launcher: Launcher, ranks: u32, command: &[String]) -> Result<Experiment> {
-        let scratch = scratch_folder()?;
-        note(&format!("unperturbed run: {launcher} {}", command.join(" ")));
+        let scratch = Scratch::here()?;
+        note(&format!("unperturbed run: {launcher} {}", shell(command)));
         let folder = scratch.path().join("reference.trace");
         let begun = Instant::now();
         let ended = launch(&launcher, &traced_command(&folder, command, None), None)?;
@@ -72,7 +71,7 @@ impl Experiment {
             bail!("the program {how}; make it run under `{launcher}` first");
         }
         let wall_s = begun.elapsed().as_secs_f64();
-        let trace = recorded(&folder, ranks)?;
+        let trace = trace_of("the unperturbed run", &folder, ranks)?;
         let mut names = Names::default();
         let tape = Tape::read(&trace, &mut names)?;
         let command = command.to_vec();
@@ -177,7 +176,7 @@ impl Experiment {
             let compared = (Comparison::broken(&self.tape), None);
             Run { levels: levels.to_vec(), time_s: begun.elapsed().as_secs_f64(), compared, broken }
         } else {
-            let trace = recorded(&folder, self.ranks)?;
+            let trace = trace_of("the perturbed run", &folder, self.ranks)?;
             let time_s = trace.run_time().seconds();
             let compared = against(&mut self.names, (&self.trace, &self.tape), &mut self.ends, &trace)?;
             Run { levels: levels.to_vec(), time_s, compared, broken: None }
@@ -203,16 +202,4 @@ fn launch(launcher: &Launcher, command: &[OsString], limit: Option<Duration>) ->
         return Ok(Some(format!("hung: it was ended after {:.0} s", limit.unwrap_or_default().as_secs_f64())));
     };
     Ok((!status.success()).then(|| format!("failed ({status})")))
-}
-
-fn recorded(folder: &Path, ranks: u32) -> Result<Trace> {
-    let trace = Trace::open(folder).map_err(|error| {
-        anyhow!(
-            "the run left no trace: does the program call MPI_Init, and does the launcher belong to its MPI? ({error})"
-        )
-    })?;
-    if trace.size() != ranks {
-        bail!("the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI?", trace.size());
-    }
-    Ok(trace)
 }

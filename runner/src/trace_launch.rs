@@ -1,11 +1,14 @@
 //! `phasecast trace`: stands, per rank, between the launcher and the program. It preloads the tracer and becomes the
 //! program, so there is nothing for a launcher to forward.
+use crate::exit::Refusal;
 use anyhow::{Context, Result, bail};
 use phasecast_trace::TraceError;
 use phasecast_trace::counts::{self, HARDWARE, SOFTWARE};
 use phasecast_trace::model::{CLOCK_VARIABLE, COMPUTING_CLOCK, PROCESS_VARIABLE, launcher_rank};
 use phasecast_trace::reader::file_name;
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -56,7 +59,8 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     let command = std::env::current_exe().context("cannot find out where the command phasecast is")?;
     let tracer = library(&command, LIBRARY)?;
     let output = std::path::absolute(&args.output)?;
-    std::fs::create_dir_all(&output).with_context(|| format!("cannot make the folder {}", output.display()))?;
+    let made = !output.exists();
+    make(&output)?;
     if let Some(rank) = launcher_rank() {
         let file = output.join(file_name(rank));
         if file.exists() {
@@ -70,7 +74,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         preload.push(others);
     }
     let mut run = Command::new(program);
-    run.args(rest).env("LD_PRELOAD", preload).env("PHASECAST_TRACE", output).env("PHASECAST_EXE", command);
+    run.args(rest).env("LD_PRELOAD", preload).env("PHASECAST_TRACE", &output).env("PHASECAST_EXE", command);
     run.env(PROCESS_VARIABLE, std::process::id().to_string());
     if args.quiet {
         run.env("PHASECAST_QUIET", "1");
@@ -90,7 +94,23 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         run.env(phasecast_trace::delays::VARIABLE, std::path::absolute(delays)?);
     }
     let error = run.exec();
-    Err(error).with_context(|| format!("cannot start {}", program.display()))
+    if made {
+        // Only if no other rank has begun to write there.
+        let _ = fs::remove_dir(&output);
+    }
+    let what = format!("cannot start {}", program.display());
+    if error.kind() == ErrorKind::NotFound {
+        return Err(Refusal::Input(format!("{what}: {error}. Check the path.")).into());
+    }
+    Err(error).context(what)
+}
+
+/// Makes the folder of a trace, and those above it.
+fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => TraceError::Exists { path: folder.to_owned() }.into(),
+        _ => Refusal::Input(format!("cannot make the folder {} for the trace: {error}.", folder.display())).into(),
+    })
 }
 
 /// The words to put after a launcher so that each rank of `program` is recorded in the folder `output`; with delays

@@ -137,6 +137,23 @@ fn an_output_that_exists_is_left_alone() {
 }
 
 #[test]
+fn what_is_not_there_is_not_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("app.phc");
+    let sign = |more: &[&str]| {
+        let done = phasecast(&[&["sign", "-n", "2", "-o", text(&output)], more].concat());
+        assert!(!output.exists() && !done.err.contains("base run"), "{}", done.err);
+        done
+    };
+    let program = sign(&["--", "./no-such-program"]);
+    assert!(program.code == 3 && program.err.contains("no-such-program"), "{}", program.err);
+    let launcher = sign(&["--launcher", "no-such-launcher -n {n}", "--", "true"]);
+    assert!(launcher.code == 1 && launcher.err.contains("no-such-launcher"), "{}", launcher.err);
+    let folder = phasecast(&["predict", text(folder.path())]);
+    assert!(folder.code == 3 && folder.err.contains("--skeleton"), "{}", folder.err);
+}
+
+#[test]
 fn predictions_of_other_versions_and_impossible_numbers_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let good = common::prediction("here", 9.0);

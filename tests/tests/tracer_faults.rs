@@ -4,7 +4,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
+use phasecast_tests::phasecast;
+use phasecast_tests::process::run;
 use phasecast_tests::traced::{Job, Traced, calls, truncated};
+use std::fs;
+use std::process::Command;
 
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
@@ -44,6 +48,21 @@ fn exit_without_finalize() {
         assert_eq!(truncated(&traced.stat()), [0, 1], "{:?}", traced.outcome);
         complete_up_to_the_end(&traced);
     }
+}
+
+#[test]
+fn what_is_refused_leaves_no_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = |output: &str, program: &str| {
+        let mut command = Command::new(phasecast());
+        run(command.current_dir(folder.path()).args(["trace", "-o", output, "--", program]))
+    };
+    fs::write(folder.path().join("file"), "mine").expect("a file");
+    let exists = trace("file", "true");
+    assert!(exists.code == 3 && exists.stderr.contains("exists already"), "{exists:?}");
+    let missing = trace("app.trace", "./no-such-program");
+    assert!(missing.code == 3 && missing.stderr.contains("no-such-program"), "{missing:?}");
+    assert!(!folder.path().join("app.trace").exists());
 }
 
 /// Each rank says so once, and not what a program starts.

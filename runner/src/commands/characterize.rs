@@ -1,10 +1,10 @@
 //! `phasecast characterize`: what messages, collectives and computation cost on this machine, as a file; and whether they
 //! still cost what another file says.
-use crate::base::scratch_folder;
 use crate::exit::Refusal;
 use crate::launch::{Launch, Launcher, catch_interrupts, interrupted};
 use crate::output::{self, clean, note, seconds};
 use crate::progress;
+use crate::scratch::Scratch;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use phasecast_trace::Nanos;
@@ -115,7 +115,7 @@ pub fn run(args: &CharacterizeArgs) -> Result<()> {
 fn measure(args: &CharacterizeArgs) -> Result<Machine> {
     let command = std::env::current_exe().context("cannot find out where the command phasecast is")?;
     let launcher = Launcher::find(args.launcher.as_deref(), args.ranks, &command)?;
-    let scratch = scratch_folder()?;
+    let scratch = Scratch::here()?;
     let folder = std::path::absolute(scratch.path())?;
     let life = life(&launcher, &command, &folder, args)?;
     let mut words: Vec<OsString> =

@@ -16,11 +16,11 @@ pub struct ManArgs {
 pub fn run(args: &ManArgs) -> Result<()> {
     std::fs::create_dir_all(&args.dir).with_context(|| format!("cannot make the folder {}", args.dir.display()))?;
     clap_mangen::generate_to(cli::command(), &args.dir)
-        .with_context(|| format!("cannot write manual pages into {}", args.dir.display()))?;
+        .with_context(|| format!("cannot write manual pages into the folder {}", args.dir.display()))?;
     output::note(&format!(
-        "manual pages are in {}; read one with `man {}/phasecast.1`",
+        "manual pages are in {}; read one with `{}`",
         args.dir.display(),
-        args.dir.display()
+        output::shell_with("man", &args.dir.join("phasecast.1"))
     ));
     Ok(())
 }

@@ -125,6 +125,10 @@ fn by_skeleton(args: &PredictArgs, begun: Instant) -> Result<Prediction> {
 }
 
 fn by_signature(args: &PredictArgs, begun: Instant) -> Result<Prediction> {
+    if args.signature.is_dir() {
+        let what = format!("{} is a folder and no signature. A skeleton's takes --skeleton.", args.signature.display());
+        return Err(Refusal::Input(what).into());
+    }
     let signature = Signature::load(&args.signature)?;
     let by_images = signature.manifest.images.is_some() && !args.live;
     catch_interrupts();

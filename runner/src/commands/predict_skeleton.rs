@@ -1,7 +1,7 @@
 //! `phasecast predict --skeleton`: builds a skeleton with the target's compiler, runs it until its mean is known, and
 //! scales what each part took.
-use crate::base::scratch_folder;
 use crate::output::note;
+use crate::scratch::Scratch;
 use crate::signature::this_machine;
 use crate::skeleton::{Built, compiler};
 use anyhow::Result;
@@ -42,7 +42,7 @@ pub struct Wish<'a> {
 pub fn predict(folder: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Prediction> {
     let manifest = Manifest::read(folder)?;
     let source = manifest.source(folder, wish.changed)?;
-    let scratch = scratch_folder()?;
+    let scratch = Scratch::here()?;
     let compiler = compiler(wish.cc, wish.launcher, None);
     let built = Built::new(&source, &compiler, wish.launcher, manifest.ranks, scratch.path())?;
     note(&format!("{} ./skeleton", built.launcher()));

@@ -1,9 +1,9 @@
 //! `phasecast preflight`: will a signature with images run on this machine?
-use crate::base::scratch_folder;
 use crate::exit::{Refusal, UNFIT, code};
 use crate::launch::{catch_interrupts, go_on};
 use crate::output;
 use crate::restart::preflight::{failing, launch, launcher, machine, no_launcher, refuse, table};
+use crate::scratch::Scratch;
 use crate::signature::Signature;
 use anyhow::Result;
 use clap::Args;
@@ -42,7 +42,7 @@ pub fn run(args: &PreflightArgs) -> Result<()> {
     catch_interrupts();
     let mut checks = machine(images, manifest.ranks, args.launcher.is_some());
     if failing(&checks).is_none() {
-        let scratch = scratch_folder()?;
+        let scratch = Scratch::here()?;
         checks.push(match launcher(args.launcher.as_deref(), manifest) {
             Ok(launcher) => launch(&signature, images, &args.signature, &launcher, scratch.path()),
             Err(error) if code(&error) == UNFIT => no_launcher(&error),

@@ -1,11 +1,11 @@
 //! `phasecast sign`: base runs under the tracer, their analysis, and the signature file; with images (the usual case) a
 //! third run saves them, and a prediction on this machine verifies them.
-use crate::base::{self, BaseRun, scratch_folder};
+use crate::base::{self, BaseRun};
 use crate::cli;
 use crate::commands::analyze;
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts, go_on};
-use crate::output::{self, note, percent, seconds};
+use crate::launch::{Launcher, catch_interrupts, go_on, in_path};
+use crate::output::{self, note, percent, seconds, shell, shell_with};
 use crate::restart::plan::{self, plan};
 use crate::restart::predict::Wish;
 use crate::restart::preflight::fit_launcher;
@@ -14,6 +14,7 @@ use crate::restart::recorded::recorded;
 use crate::restart::save::{Saving, digest};
 use crate::restart::verify::{mark, verify};
 use crate::restart::windows::Profile;
+use crate::scratch::Scratch;
 use crate::signature::{Manifest, Signature, VERSION, mpi_of, this_machine};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -22,6 +23,7 @@ use phasecast_checkpoint::Taken;
 use phasecast_prediction::Prediction;
 use phasecast_trace::Trace;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Make the signature of a program: trace it on this (base) machine, find its phases, save its state before them
@@ -89,12 +91,16 @@ pub fn run(args: &SignArgs) -> Result<()> {
             return Err(Refusal::Usage(what).into());
         }
     }
+    let program = &args.command[0];
+    if !args.live && in_path(OsStr::new(program)).is_none() {
+        return Err(Refusal::Input(format!("there is no program {program}. Check the path.")).into());
+    }
     catch_interrupts();
-    let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(&args.command[0]))?;
-    let scratch = scratch_folder()?;
+    let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(program))?;
+    let scratch = Scratch::here()?;
     let mut runs: Vec<BaseRun> = Vec::new();
     for number in 1..=args.runs {
-        note(&format!("base run {number} of {}: {launcher} {}", args.runs, args.command.join(" ")));
+        note(&format!("base run {number} of {}: {launcher} {}", args.runs, shell(&args.command)));
         let folder = scratch.path().join(format!("base{number}.trace"));
         runs.push(base::run(&launcher, &folder, args.n, &args.command)?);
     }
@@ -144,8 +150,12 @@ pub fn run(args: &SignArgs) -> Result<()> {
     if args.json {
         return output::json(&answer(args, &signature));
     }
-    let name = args.output.display();
-    output::words(&format!("{}\n{name} written. Predict with: phasecast predict {name}\n", analyze::table(analysis)))
+    output::words(&format!("{}\n{}", analyze::table(analysis), written(&args.output)))
+}
+
+/// What is told of a signature at the end.
+fn written(path: &Path) -> String {
+    format!("{} written. Predict with: {}\n", path.display(), shell_with("phasecast predict", path))
 }
 
 /// What `--json` prints of any signature.
@@ -175,7 +185,7 @@ fn with_images(
     }
     // Images can be large: they are made where the signature will be.
     let place = args.output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let scratch = tempfile::Builder::new().prefix(".phasecast-").tempdir_in(place);
+    let scratch = Scratch::beside(place);
     let scratch = scratch.with_context(|| format!("cannot make a folder for images in {}", place.display()))?;
     let flags = processor::flags();
     let baseline = args.cpu_baseline.unwrap_or_else(|| Baseline::usual(&flags));
@@ -193,7 +203,7 @@ fn with_images(
         let held = baseline.name();
         note(&format!("images are held to {held}, without this processor's AVX-512; --cpu-baseline native keeps it"));
     }
-    note(&format!("saving {} images: {launcher} {}", plan::cuts(&windows).len(), args.command.join(" ")));
+    note(&format!("saving {} images: {launcher} {}", plan::cuts(&windows).len(), shell(&args.command)));
     let mut saved = saving.save(windows)?;
     if let Some(budget) = args.size_budget {
         saved.fit(budget, args.n)?;
@@ -218,9 +228,9 @@ fn with_images(
     go_on()?;
     let tested = if args.no_verify { Ok(None) } else { test(args, &mut signature, &packed).map(Some) };
     signature.save(&args.output, Some(&packed))?;
-    let name = args.output.display();
     let verified = tested.with_context(|| {
-        format!("{name} is written, but its test on this machine failed (`phasecast verify {name}` tests it again)")
+        let (name, again) = (args.output.display(), shell_with("phasecast verify", &args.output));
+        format!("{name} is written, but its test on this machine failed (`{again}` tests it again)")
     })?;
     let (sha256, bytes) = digest(&args.output)?;
     if args.json {
@@ -242,7 +252,7 @@ fn with_images(
             seconds(p.set_s)
         ));
     }
-    text.push_str(&format!("{name} written. Predict with: phasecast predict {name}\n"));
+    text.push_str(&written(&args.output));
     output::words(&text)
 }
 

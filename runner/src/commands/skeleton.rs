@@ -1,9 +1,9 @@
 //! `phasecast skeleton`: from a trace to a short C program that behaves like the traced one.
-use crate::base::scratch_folder;
 use crate::cli;
 use crate::launch::{catch_interrupts, go_on};
 use crate::output::{self, clean, count, note, seconds};
 use crate::progress;
+use crate::scratch::Scratch;
 use crate::signature::{mpi_of, this_machine};
 use crate::skeleton::{Built, compiler, other_mpi};
 use anyhow::Result;
@@ -113,7 +113,7 @@ pub fn run(args: &SkeletonArgs) -> Result<()> {
     bar.finish();
     go_on()?;
     let skeleton = Skeleton::of(&logical, args.ratio)?;
-    let scratch = scratch_folder()?;
+    let scratch = Scratch::here()?;
     let header = trace.ranks().find_map(|rank| trace.header(rank));
     let abi = header.map(|header| header.abi.as_str()).filter(|abi| ["openmpi", "mpich"].contains(abi));
     let compiler = compiler(args.cc.as_deref(), args.launcher.as_deref(), abi);

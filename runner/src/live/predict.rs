@@ -1,10 +1,10 @@
 //! The live prediction: runs the program on this (target) machine under the tracer, only until its phases have been
 //! measured, and adds up time x weight.
-use crate::base::scratch_folder;
 use crate::launch::Launcher;
 use crate::live::observe::{Observation, Outcome};
 use crate::live::track::Tracker;
-use crate::output::note;
+use crate::output::{note, shell};
+use crate::scratch::Scratch;
 use crate::signature::{Manifest, Signature, this_machine};
 use crate::trace_launch::traced_command;
 use anyhow::Result;
@@ -46,13 +46,13 @@ pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result
     let Signature { manifest, analysis } = signature;
     let command = if wish.command.is_empty() { &manifest.command } else { wish.command };
     let launcher = Launcher::find(wish.launcher, manifest.ranks, Path::new(&command[0]))?;
-    let scratch = scratch_folder()?;
+    let scratch = Scratch::here()?;
     let folder = scratch.path().join("target.trace");
     let mut notes = Vec::new();
     if !repeats(analysis) {
         notes.push(format!("the program is run to its end: {}", analysis.verdict.reason));
     }
-    note(&format!("{launcher} {}", command.join(" ")));
+    note(&format!("{launcher} {}", shell(command)));
     let bar = crate::progress::bar("measuring", "% of the run");
     let mut launch = launcher.start(&traced_command(&folder, command, None))?;
     let mut observation = Observation::new(analysis, &folder);

@@ -101,11 +101,16 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// The process has ended.
+    /// The process has ended; it may be told several times.
     pub fn end(&mut self, at: Nanos) {
         let pieces = &self.analysis.pieces[self.rank.index()];
-        if self.next + 1 == pieces.len() && pieces[self.next].end == self.events {
+        let Some(piece) = pieces.get(self.next) else { return };
+        if self.next + 1 == pieces.len() && piece.end == self.events {
             self.close(at);
+        } else if self.analysis.order != Order::Collectives && self.analysis.verdict.difference.is_none() {
+            self.strange = self.strange.max(1);
+            let first = Divergence { rank: self.rank, event: self.piece_start, phase: piece.phase.0 };
+            self.divergence.get_or_insert(first);
         }
     }
 
@@ -123,5 +128,42 @@ impl<'a> Tracker<'a> {
         self.boundary = self.boundary.max(at);
         self.piece_start = self.events;
         self.next += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restart::plan::tests::two_kinds;
+    use phasecast_trace::model::{PEER_NONE, TAG_NONE};
+    use phasecast_trace::{CommId, EventKind, ProcId};
+
+    /// The pieces of these analyses have an event each.
+    #[test]
+    fn a_run_of_another_length_is_another() {
+        let analysis = two_kinds(2);
+        let whole = analysis.events[0];
+        let left = |events: u64| {
+            let mut tracker = Tracker::new(&analysis, Rank(0), Nanos(0), &["MPI_Barrier".into()]);
+            let event = |at| Event {
+                kind: EventKind::Collective,
+                peer: PEER_NONE,
+                tag: TAG_NONE,
+                bytes: 0,
+                comm: CommId(0),
+                proc: ProcId(0),
+                wildcard: false,
+                thread: 0,
+                site: 0,
+                enter: Nanos(at),
+                exit: Nanos(at),
+            };
+            (1..=events).for_each(|at| tracker.event(&event(at)));
+            (0..2).for_each(|_| tracker.end(Nanos(events + 1)));
+            (tracker.strange, tracker.divergence.map(|left| left.event))
+        };
+        assert_eq!(left(whole), (0, None));
+        assert_eq!(left(5), (1, Some(5)));
+        assert_eq!(left(whole + 1), (1, Some(whole - 1)));
     }
 }

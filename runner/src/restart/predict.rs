@@ -1,6 +1,5 @@
 //! The executor that restarts: windows in rounds, one launch for many of them, until the interval is as narrow as asked
 //! or the budget is spent. All that it takes counts as SET.
-use crate::base::scratch_folder;
 use crate::launch::Launcher;
 use crate::live::phases;
 use crate::output::note;
@@ -8,6 +7,7 @@ use crate::restart::manifest::Images;
 use crate::restart::replay::Replayer;
 use crate::restart::schedule::{Costs, Seen};
 use crate::restart::windows::{Profile, Window};
+use crate::scratch::Scratch;
 use crate::signature::{Manifest, Signature, this_machine};
 use anyhow::{Context, Result};
 use phasecast_analyzer::{Analysis, Edge, Estimate, Restart, estimate_restarts};
@@ -43,7 +43,7 @@ pub struct Wish<'a> {
 pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Instant) -> Result<Prediction> {
     let Signature { manifest, analysis } = signature;
     let images = manifest.images.as_ref().context("this signature has no images")?;
-    let scratch = scratch_folder()?;
+    let scratch = Scratch::here()?;
     let replayer = Replayer::new(signature, images, source, wish.launcher, scratch.path());
     let profile = Profile::of(analysis).context("the pieces of this signature are no cuts")?;
     let budget = wish.budget_s.unwrap_or(BUDGET.0 + BUDGET.1 * manifest.base_run_s());

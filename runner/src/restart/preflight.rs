@@ -139,7 +139,8 @@ pub fn refuse(checks: &[Check]) -> Result<()> {
 
 /// The checks that fail, in one sentence; none if all is well.
 pub fn failing(checks: &[Check]) -> Option<String> {
-    let bad: Vec<String> = checks.iter().filter(|c| !c.ok).map(|c| format!("{} ({})", c.reason, c.remedy)).collect();
+    let words = |check: &Check| format!("{} ({})", check.reason.trim_end_matches('.'), check.remedy);
+    let bad: Vec<String> = checks.iter().filter(|check| !check.ok).map(words).collect();
     (!bad.is_empty()).then(|| bad.join("; "))
 }
 

@@ -1,6 +1,7 @@
 //! `phasecast verify`: does the signature predict its own base? A prediction by restarts beside true runs, in total and
 //! phase by phase.
 use crate::launch::Launcher;
+use crate::output::{note, shell};
 use crate::restart::manifest::Verified;
 use crate::restart::predict::{Wish, predict};
 use crate::signature::Signature;
@@ -44,7 +45,7 @@ pub fn true_runs(launcher: &Launcher, command: &[String], count: u32) -> Result<
     let words: Vec<OsString> = command.iter().map(OsString::from).collect();
     let mut times = Vec::new();
     for number in 1..=count {
-        crate::output::note(&format!("true run {number} of {count}: {launcher} {}", command.join(" ")));
+        note(&format!("true run {number} of {count}: {launcher} {}", shell(command)));
         let (status, wall_s) = launcher.run(&words)?;
         if !status.success() {
             bail!("the true run failed ({status})");
