@@ -8,11 +8,11 @@ use crossbeam_channel::bounded;
 use phasecast_image::store::page_hash;
 use phasecast_image::{Backing, Content, Flags, HUGE_PAGES, PAGE, PageHash, Protection, Region, Run, State, Store};
 use phasecast_process::files;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::thread;
 
 /// Pages that are looked at and then stored while they are in the cache.
@@ -59,8 +59,10 @@ pub(crate) fn memory_in(
     let path = "/proc/self/mem";
     let mem = File::open(path).map_err(|source| MemoryError::Proc { path, action: "open", source })?;
     let before = store.pages();
-    let mut dump = Dump { store, mem, kinds, space: Vec::new(), hashes: Vec::new() };
     let mut mappings = memory::mappings(ranges)?;
+    let is_shared_file = |mapping: &Mapping| mapping.is_file() && mapping.flags.has(Flags::SHARED);
+    let writing = if mappings.iter().any(is_shared_file) { files::open_for_writing() } else { Vec::new() };
+    let mut dump = Dump { store, mem, kinds, writing, space: Vec::new(), hashes: Vec::new() };
     if let Some(twice) = memory::mapped_twice(&mappings) {
         return Err(MemoryError::Shared { name: twice.name.clone(), start: twice.start });
     }
@@ -92,6 +94,8 @@ struct Dump<'a> {
     store: &'a mut Store,
     mem: File,
     kinds: Kinds,
+    /// Files that the program has open for writing: path, device and number.
+    writing: Vec<(PathBuf, (u64, u64))>,
     /// Where pages are copied that cannot be used where they are.
     space: Vec<u8>,
     hashes: Vec<u128>,
@@ -100,13 +104,8 @@ struct Dump<'a> {
 impl Dump<'_> {
     /// Saves a mapping, of which the pages in `own` are this rank's.
     fn region(&mut self, mapping: &Mapping, own: Range<u64>) -> Result<Region, MemoryError> {
-        let shared = mapping.flags.has(Flags::SHARED);
-        let writable = mapping.protection.allows(Protection::WRITE);
-        if shared && mapping.is_file() && (writable || files::writes(Path::new(&mapping.name))) {
-            return Err(MemoryError::Shared { name: mapping.name.clone(), start: mapping.start });
-        }
         let mut flags = mapping.flags;
-        if mapping.is_file() {
+        if mapping.is_file() && flags.has(Flags::SHARED) && !self.follows(mapping)? {
             // A file that nobody writes is as good in memory of its own.
             flags.0 &= !Flags::SHARED;
         }
@@ -130,6 +129,19 @@ impl Dump<'_> {
         let backing = mapping.is_file().then(|| Backing { path: mapping.name.clone(), offset: mapping.offset });
         let (start, length) = (mapping.start, mapping.end - mapping.start);
         Ok(Region { start, length, protection: mapping.protection, flags, backing, name, runs })
+    }
+
+    /// Whether a file that is mapped shared is written by the program, by calls: then what is mapped must follow it.
+    fn follows(&self, mapping: &Mapping) -> Result<bool, MemoryError> {
+        let path = Path::new(&mapping.name);
+        let file = fs::metadata(path).ok().map(|file| (file.is_file(), (file.dev(), file.ino())));
+        let is_it = |open: &&(PathBuf, (u64, u64))| open.0 == path || file.is_some_and(|file| file.1 == open.1);
+        let open = self.writing.iter().find(is_it);
+        let sound = |open: &(PathBuf, (u64, u64))| open.0 == path && file == Some((true, open.1));
+        if mapping.protection.allows(Protection::WRITE) || open.is_some_and(|open| !sound(open)) {
+            return Err(MemoryError::Shared { name: mapping.name.clone(), start: mapping.start });
+        }
+        Ok(open.is_some())
     }
 
     /// Tells pages of zeros that all share from pages of one's own where the kernel's word is not enough: only what belongs to

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
 use phasecast_process::gate::{self, Frame};
-use phasecast_process::{fence, files, signals, space, threads};
+use phasecast_process::{fence, files, processor_time, signals, space, threads};
 use phasecast_trace::codec;
 use phasecast_trace::model::{boot_id, launcher_rank};
 use std::path::{Path, PathBuf};
@@ -302,6 +302,7 @@ fn one_step(
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
     std::fs::create_dir_all(&scratch)?;
     files::restore(&file_state, &scratch)?;
+    restore::follow_files(&state)?;
     signals::restore(&signal_state);
     let events = mpi.events;
     let frame = state.frame as *mut Frame;
@@ -337,6 +338,7 @@ fn one_step(
     phasecast_mpi::barrier();
     // SAFETY: the memory of the image is in place, with the frame in it.
     unsafe { gate::will_resume(frame) };
+    processor_time::go_on(&main_state.used);
     signals::unblock(&signal_state);
     let start_ns = now_ns();
     let cut = step.cut;

@@ -8,6 +8,7 @@
 //! something, and their hashes, stand in the states: what no state names is ignored, so that a store is harmless at any
 //! moment of its growth. Equal pages are recognised by the 128 bits of their hash alone.
 use crate::{ImageError, PAGE, PageHash, State, state::VERSION};
+use phasecast_trace::atomic::temporary;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -257,9 +258,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ImageError> {
 /// # Errors
 /// If it cannot be written, or `fill` fails; nothing of it is left then.
 pub fn create_private<T>(path: &Path, fill: impl FnOnce(&mut File) -> Result<T, ImageError>) -> Result<T, ImageError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".part{}", std::process::id()));
-    let temporary = path.with_file_name(name);
+    let temporary = temporary(path);
     let io = || ImageError::io(path, "write");
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary);

@@ -5,7 +5,9 @@ use phasecast_process::files::FileState;
 use phasecast_process::signals::SignalState;
 use phasecast_process::space::{RANGE, SpaceState};
 use phasecast_process::threads::{MainState, ThreadState};
-use phasecast_process::{Cpu, Error, Start, fence, files, gate, prepare, signals, space, start, threads};
+use phasecast_process::{
+    Cpu, Error, Start, fence, files, gate, prepare, processor_time, signals, space, start, threads,
+};
 use std::error::Error as Any;
 use std::sync::Mutex;
 
@@ -120,6 +122,7 @@ fn back(scratch: &std::path::Path) -> Result<usize, Box<dyn Any>> {
         threads::restore_main(&image.main);
         threads::recreate(&image.threads)?;
     }
+    processor_time::go_on(&image.main.used);
     signals::unblock(&image.signals);
     Ok(image.frame)
 }

@@ -19,6 +19,7 @@ const TRAPPED: &[i64] = &[
     libc::SYS_signalfd, libc::SYS_signalfd4, libc::SYS_timerfd_create, libc::SYS_inotify_init, libc::SYS_inotify_init1,
     libc::SYS_memfd_create, libc::SYS_pidfd_open, libc::SYS_perf_event_open, libc::SYS_io_uring_setup,
     libc::SYS_userfaultfd, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit_group, libc::SYS_seccomp,
+    libc::SYS_fstat, libc::SYS_getrusage, libc::SYS_times,
 ];
 
 /// Calls that the kernel answers as if it had none: a library then has another way. Threads that were made in this way could
@@ -33,6 +34,7 @@ const TRAPPED_IF: &[(i64, u32, &[u32])] = &[
     (libc::SYS_fcntl, 1, &[libc::F_DUPFD as u32, libc::F_DUPFD_CLOEXEC as u32]),
     (libc::SYS_mprotect, 2, &[EXECUTABLE_STACK]),
     (libc::SYS_prctl, 0, &[libc::PR_SET_SECCOMP as u32]),
+    (libc::SYS_clock_gettime, 0, &[libc::CLOCK_PROCESS_CPUTIME_ID as u32, libc::CLOCK_THREAD_CPUTIME_ID as u32]),
 ];
 
 /// Trapped only where this argument, a mask of signals, is given.

@@ -1,12 +1,14 @@
-//! The program's files: what its descriptors stand for, how to get them back under their old numbers.
-use crate::descriptors::{OWN, RESERVED, program, set_program};
+//! The program's files: what its descriptors stand for, for an image; and the numbers that are kept free for them.
+use crate::Error;
+use crate::descriptors::{OWN, RESERVED, program};
+pub use crate::reopen::{clear, restore};
+use crate::same::{Stream, is_terminal, metadata, number, same};
 use crate::written::{self, Content, Written};
-use crate::{Error, apart, overlay};
-use libc::{EBUSY, c_int};
+use crate::{named, overlay};
+use libc::c_int;
 use serde::{Deserialize, Serialize};
-use std::ffi::CString;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -21,7 +23,8 @@ const PIPE: usize = 64 << 10;
 /// Where the kernel tells a process about itself.
 const SELF: &str = "/proc/self";
 
-static STANDARD: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
+/// Copies of the launcher's standard descriptors.
+pub(crate) static STANDARD: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 
 /// What a descriptor stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +55,8 @@ pub struct OpenFile {
     pub flags: i32,
     /// Where the next byte is read or written.
     pub offset: i64,
+    /// Device and number of what it stands for.
+    pub number: (u64, u64),
     /// What it stands for.
     pub what: What,
 }
@@ -60,6 +65,11 @@ impl OpenFile {
     /// Whether it can be read.
     fn reads(&self) -> bool {
         self.flags & libc::O_ACCMODE != libc::O_WRONLY
+    }
+
+    /// Whether it can be written.
+    pub(crate) fn writes(&self) -> bool {
+        named::writes(self.flags)
     }
 
     /// The path of a file with a name.
@@ -167,71 +177,15 @@ pub fn release() {
     }
 }
 
-/// Whether two descriptors stand for one open file. Where the kernel does not say (in containers it may not be asked), those
-/// of one pipe, socket or device do, and of one file those that are open in the same way and move together.
-fn same(a: i32, b: i32) -> bool {
-    const KCMP_FILE: c_int = 0;
-    let pid = std::process::id();
-    if a < 0 || b < 0 {
-        return false;
-    }
-    // SAFETY: compares, takes no pointers.
-    match unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, a, b) } {
-        -1 => alike(a).is_some_and(|a| alike(b) == Some(a)) && move_together(a, b),
-        order => order == 0,
-    }
-}
-
-/// Whether one descriptor moves as the other is moved; true of what has no place.
-fn move_together(a: i32, b: i32) -> bool {
-    // SAFETY: moves what this process has open, and back.
-    unsafe {
-        let at = libc::lseek(a, 0, libc::SEEK_CUR);
-        if at < 0 || libc::lseek(a, at + 1, libc::SEEK_SET) < 0 {
-            return true;
-        }
-        let moved = libc::lseek(b, 0, libc::SEEK_CUR) == at + 1;
-        libc::lseek(a, at, libc::SEEK_SET);
-        moved
-    }
-}
-
-/// Device and number of what a descriptor stands for, and how and where it is open.
-fn alike(fd: i32) -> Option<(u64, u64, String)> {
-    let data = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?;
-    let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
-    let open = |line: &&str| line.starts_with("pos:") || line.starts_with("flags:");
-    Some((data.dev(), data.ino(), info.lines().filter(open).collect()))
-}
-
-/// Whether a descriptor, which was opened by itself, is of the pipe or terminal of a standard one, which serves for it.
-fn same_stream(standard: i32, other: i32) -> bool {
-    let open = |fd: i32| {
-        let data = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?;
+/// Files that the program has open for writing: path, device and number.
+pub fn open_for_writing() -> Vec<(PathBuf, (u64, u64))> {
+    let writes = |fd: &c_int| {
         // SAFETY: asks for flags.
-        let access = unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_ACCMODE;
-        (data.file_type().is_fifo() || is_terminal(&data)).then(|| (data.dev(), data.ino(), access))
+        let flags = unsafe { libc::fcntl(*fd, libc::F_GETFL) };
+        flags >= 0 && named::writes(flags)
     };
-    let (Some(standard), Some(other)) = (open(standard), open(other)) else { return false };
-    (standard.0, standard.1) == (other.0, other.1) && (standard.2 == other.2 || standard.2 == libc::O_RDWR)
-}
-
-fn is_terminal(data: &fs::Metadata) -> bool {
-    // `/dev/tty` and the masters of pseudo-terminals, the consoles, pseudo-terminals.
-    data.file_type().is_char_device() && matches!(libc::major(data.rdev()), 4 | 5 | 136..=143)
-}
-
-/// Whether the program has a file open for writing.
-pub fn writes(path: &Path) -> bool {
-    let Ok(file) = fs::metadata(path) else { return false };
-    OWN.list().any(|fd| {
-        // SAFETY: asks for flags.
-        let flags = unsafe { libc::fcntl(fd as c_int, libc::F_GETFL) };
-        let data = fs::metadata(format!("/proc/self/fd/{fd}"));
-        flags >= 0
-            && flags & libc::O_ACCMODE != libc::O_RDONLY
-            && data.is_ok_and(|data| (data.dev(), data.ino()) == (file.dev(), file.ino()))
-    })
+    let file = |fd| Some((fs::read_link(format!("/proc/self/fd/{fd}")).ok()?, number(&metadata(fd).ok()?)));
+    OWN.list().map(|fd| fd as c_int).filter(writes).filter_map(file).collect()
 }
 
 /// The program's files, for an image. `by_mpi`: those that it has open by MPI and may read.
@@ -245,6 +199,8 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         status.lines().find_map(|l| l.strip_prefix("Umask:")).and_then(|v| u32::from_str_radix(v.trim(), 8).ok());
     let mut files: Vec<OpenFile> = Vec::new();
     let own_proc = format!("/proc/{}", std::process::id());
+    let standard = STANDARD.each_ref().map(|fd| fd.load(Relaxed));
+    let streams = standard.map(Stream::of);
     for fd in OWN.list() {
         let link = PathBuf::from(format!("/proc/self/fd/{fd}"));
         let Ok(path) = fs::read_link(&link) else { continue };
@@ -254,8 +210,11 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         let offset = field("pos:").and_then(|v| v.parse().ok()).unwrap_or(0);
         let flags = field("flags:").and_then(|v| i32::from_str_radix(v, 8).ok()).unwrap_or(0);
         let fd = fd as i32;
-        let is = |alike: fn(i32, i32) -> bool| STANDARD.iter().position(|s| alike(s.load(Relaxed), fd));
-        let standard = is(same).or_else(|| is(same_stream));
+        let data = metadata(fd).map_err(|cause| Error::Read { path: path.clone(), cause })?;
+        let standard = standard.iter().position(|one| same(*one, fd)).or_else(|| {
+            let other = Stream::of(fd)?;
+            streams.iter().position(|one| one.as_ref().is_some_and(|one| one.serves(&other)))
+        });
         let input = files.iter().find(|f| standard == Some(0) && matches!(f.what, What::Unnamed(_)) && same(f.fd, fd));
         let what = if let Some(input) = input {
             What::Same(input.fd)
@@ -266,9 +225,9 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         } else if let Some(other) = files.iter().find(|f| same(f.fd, fd)) {
             What::Same(other.fd)
         } else {
-            describe(fd, &link, path)?
+            describe(fd, &link, path, &data)?
         };
-        files.push(OpenFile { fd, flags, offset, what });
+        files.push(OpenFile { fd, flags, offset, number: number(&data), what });
     }
     let mut read = by_mpi;
     read.extend(files.iter().filter(|file| file.reads()).filter_map(OpenFile::named).map(Path::to_owned));
@@ -290,7 +249,7 @@ fn waiting(fd: i32) -> Option<Vec<u8>> {
     let mut length: c_int = 0;
     // SAFETY: asks how much there is to be read.
     let asked = unsafe { libc::ioctl(fd, libc::FIONREAD, &raw mut length) };
-    let is_pipe = fs::metadata(format!("/proc/self/fd/{fd}")).is_ok_and(|data| data.file_type().is_fifo());
+    let is_pipe = metadata(fd).is_ok_and(|data| data.file_type().is_fifo());
     let length = usize::try_from(length).ok().filter(|&length| asked == 0 && is_pipe && length < PIPE)?;
     let (mut copy, to) = io::pipe().ok()?;
     // SAFETY: copies from a pipe to another, and does not wait.
@@ -301,9 +260,7 @@ fn waiting(fd: i32) -> Option<Vec<u8>> {
     (length == 0 || copied == length as isize).then_some(waiting)
 }
 
-fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
-    let wrap = |cause| Error::Read { path: path.clone(), cause };
-    let data = fs::metadata(link).map_err(wrap)?;
+fn describe(fd: i32, link: &Path, path: PathBuf, data: &Metadata) -> Result<What, Error> {
     let kind = data.file_type();
     if kind.is_file() && data.nlink() == 0 {
         if data.len() > LARGEST_UNNAMED {
@@ -311,156 +268,21 @@ fn describe(fd: i32, link: &Path, path: PathBuf) -> Result<What, Error> {
                 "descriptor {fd} is a file without a name that is too large to be copied"
             )));
         }
-        return Ok(What::Unnamed(fs::read(link).map_err(wrap)?));
+        return Ok(What::Unnamed(fs::read(link).map_err(|cause| Error::Read { path, cause })?));
     }
     match () {
         () if kind.is_file() => Ok(What::Named { path, size: data.len() }),
-        () if kind.is_dir() || kind.is_block_device() || kind.is_char_device() && !is_terminal(&data) => {
+        () if kind.is_dir() || kind.is_block_device() || kind.is_char_device() && !is_terminal(data) => {
             Ok(What::Special(path))
         }
         () => Err(Error::Obstacle(format!("descriptor {fd} is {}, which no other machine has", path.display()))),
     }
 }
 
-/// Brings back the files of an image under their old numbers. What the run had written is put into the folder `scratch`
-/// first; other files that are open for writing are copied there as far as they went, and so is whatever the program opens
-/// for writing later: nothing outside it is changed. The folder is that of all ranks of a launch; [`clear`] empties it.
-///
-/// # Errors
-/// If a file is missing or its number is taken: see [`reserve`].
-pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
-    overlay::enable(scratch);
-    set_program(&state.program);
-    // A folder that this machine lacks matters only to relative names, which then are not found.
-    let _ = std::env::set_current_dir(&state.folder);
-    // SAFETY: sets a number.
-    unsafe { libc::umask(state.umask) };
-    written::restore(&state.written).map_err(|(path, cause)| Error::Copy { path, cause })?;
-    let mut have: Vec<i32> = Vec::new();
-    for file in &state.files {
-        let path = match &file.what {
-            What::Named { path, .. } | What::Special(path) => path.clone(),
-            _ => PathBuf::from(format!("/proc/self/fd/{}", file.fd)),
-        };
-        let wrap = |cause| Error::File { fd: file.fd, path: path.clone(), cause };
-        let taken = !OWN.has(file.fd as usize) && !RESERVED.has(file.fd as usize);
-        // SAFETY: asks for flags.
-        if file.fd < 0 || taken && unsafe { libc::fcntl(file.fd, libc::F_GETFD) } >= 0 {
-            return Err(wrap(io::Error::from_raw_os_error(EBUSY)));
-        }
-        reopen(file, scratch).map_err(wrap)?;
-        OWN.add(file.fd as usize);
-        have.push(file.fd);
-    }
-    for fd in (0..3).filter(|fd| !have.contains(fd)) {
-        // The program had closed it; the lower half must not get the number.
-        OWN.take(fd as usize);
-        if let Ok(null) = File::open("/dev/null") {
-            // SAFETY: replaces a standard descriptor, of which a copy is kept.
-            unsafe { libc::dup2(null.as_raw_fd(), fd) };
-        }
-    }
-    Ok(())
-}
-
-fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
-    let check = |result: i64| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
-    let cloexec = file.flags & libc::O_CLOEXEC;
-    let place = |from: i32| {
-        // SAFETY: the number is the program's or reserved for it.
-        let placed = unsafe { if from == file.fd { from } else { libc::dup3(from, file.fd, cloexec) } };
-        check(placed.into()).map(|_| ())
-    };
-    let path = match &file.what {
-        What::Standard(i) => {
-            let keep = STANDARD.get(*i as usize).map_or(-1, |s| s.load(Relaxed));
-            place(keep)?;
-            if *i == 0 {
-                // SAFETY: moves in what is open; where that cannot be, it has no place.
-                unsafe { libc::lseek(file.fd, file.offset, libc::SEEK_SET) };
-            }
-            return Ok(());
-        }
-        What::Same(other) => return place(*other),
-        // A folder that the run has made is where its copies are.
-        What::Special(path) => apart::find(path),
-        What::Named { path, size } if file.flags & libc::O_ACCMODE != libc::O_RDONLY => apart::copy(path, *size, None)?,
-        What::Named { path, size } => as_long(apart::find(path), *size)?,
-        What::Unnamed(content) => {
-            let mut copy = tempfile::NamedTempFile::new_in(scratch)?;
-            copy.write_all(content)?;
-            copy.keep()?.1
-        }
-    };
-    let made = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;
-    let made = if matches!(file.what, What::Unnamed(_)) { made | libc::O_TMPFILE } else { made };
-    let flags = file.flags & !made | libc::O_CLOEXEC;
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: opens a file by a name that ends with a zero byte.
-    let opened = check(unsafe { libc::open(name.as_ptr(), flags) }.into())? as i32;
-    if let What::Unnamed(_) = file.what {
-        fs::remove_file(&path)?;
-    }
-    place(opened)?;
-    // SAFETY: moves in and closes what was just opened.
-    unsafe {
-        libc::lseek(file.fd, file.offset, libc::SEEK_SET);
-        if opened != file.fd {
-            libc::close(opened);
-        } else if cloexec == 0 {
-            libc::fcntl(opened, libc::F_SETFD, 0);
-        }
-    }
-    Ok(())
-}
-
-/// A file to read. One that is shorter than at the cut is another one.
-fn as_long(path: PathBuf, size: u64) -> io::Result<PathBuf> {
-    let found = fs::metadata(&path)?.len();
-    if found < size {
-        return Err(io::Error::other(format!("it has {found} bytes, and had {size} when the image was made")));
-    }
-    Ok(path)
-}
-
-/// What an exec does: files that are to be closed then are.
-pub(crate) fn exec() {
-    for fd in OWN.list() {
-        // SAFETY: the program's own descriptor.
-        unsafe {
-            let flags = libc::fcntl(fd as c_int, libc::F_GETFD);
-            if flags >= 0 && flags & libc::FD_CLOEXEC != 0 {
-                OWN.take(fd);
-                libc::close(fd as c_int);
-            }
-        }
-    }
-}
-
-/// Closes the program's files; reserved numbers stay reserved, the standard ones are the launcher's again.
-pub fn clear() {
-    overlay::disable();
-    let null = File::open("/dev/null").ok();
-    for fd in OWN.list().filter(|fd| *fd > 2) {
-        OWN.take(fd);
-        // SAFETY: the program's own descriptor, and the program is gone.
-        unsafe {
-            match &null {
-                Some(null) if RESERVED.has(fd) => libc::dup3(null.as_raw_fd(), fd as c_int, libc::O_CLOEXEC),
-                _ => libc::close(fd as c_int),
-            };
-        }
-    }
-    for (fd, keep) in STANDARD.iter().enumerate() {
-        // SAFETY: puts the launcher's descriptor in its place.
-        unsafe { libc::dup2(keep.load(Relaxed), fd as c_int) };
-        OWN.add(fd);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn what_waits_in_a_pipe_is_seen_and_stays_there() {
@@ -479,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_is_read_and_not_in_the_image_is_needed() {
-        let open = |fd, flags, what| OpenFile { fd, flags, offset: 0, what };
+        let open = |fd, flags, what| OpenFile { fd, flags, offset: 0, number: (0, 0), what };
         let named = |path: &str| What::Named { path: path.into(), size: 1 };
         let files = vec![
             open(0, libc::O_RDONLY, What::Standard(0)),

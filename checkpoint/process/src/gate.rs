@@ -2,7 +2,7 @@
 //! caller's registers in a [`Frame`] on the caller's stack, switches the thread pointer (FS) to the lower half's and
 //! calls the dispatcher. A frame is all that it takes to go on after the call: in this process, or in another that has
 //! the same memory.
-use crate::threads;
+use crate::{processor_time, threads};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -75,6 +75,7 @@ static DISPATCH: AtomicUsize = AtomicUsize::new(0);
 static MAIN_UPPER: AtomicUsize = AtomicUsize::new(0);
 static MAIN_LOWER: AtomicUsize = AtomicUsize::new(0);
 static HOST_STACK: AtomicUsize = AtomicUsize::new(0);
+static CLOCK_GETTIME: AtomicUsize = AtomicUsize::new(0);
 
 /// Maps the gate's page and opens it. To be called once, by the host's main thread.
 ///
@@ -104,7 +105,9 @@ pub fn install(dispatch: Dispatch) -> std::io::Result<()> {
         unsafe { *(GATE as *mut usize).add(slot as usize) = address }
     };
     set(Slot::Crossing, crossing as *const () as usize);
-    set(Slot::ClockGettime, vdso(c"__vdso_clock_gettime").unwrap_or(plain_clock_gettime as *const () as usize));
+    let clock = vdso(c"__vdso_clock_gettime").unwrap_or(plain_clock_gettime as *const () as usize);
+    CLOCK_GETTIME.store(clock, Relaxed);
+    set(Slot::ClockGettime, clock_gettime as *const () as usize);
     set(Slot::Gettimeofday, vdso(c"__vdso_gettimeofday").unwrap_or(plain_gettimeofday as *const () as usize));
     set(Slot::Time, vdso(c"__vdso_time").unwrap_or(plain_time as *const () as usize));
     Ok(())
@@ -136,6 +139,20 @@ fn vdso(name: &std::ffi::CStr) -> Option<usize> {
         if library.is_null() { library } else { libc::dlsym(library, name.as_ptr()) }
     };
     (!found.is_null()).then_some(found as usize)
+}
+
+/// The kernel's own, but for the two clocks of processor time.
+#[unsafe(naked)]
+unsafe extern "C" fn clock_gettime() {
+    naked_asm!(
+        "lea eax, [rdi - {first}]",
+        "cmp eax, 1",
+        "jbe {processor_time}",
+        "jmp [rip + {kernel}]",
+        first = const libc::CLOCK_PROCESS_CPUTIME_ID,
+        processor_time = sym processor_time::clock_gettime,
+        kernel = sym CLOCK_GETTIME,
+    )
 }
 
 #[unsafe(naked)]

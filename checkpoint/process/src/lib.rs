@@ -4,7 +4,7 @@
 //!
 //! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
 //! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
-//! [`threads::restore_main`], [`threads::recreate`], [`gate::resume`].
+//! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signals::unblock`], [`gate::resume`].
 pub mod apart;
 mod asking;
 pub mod children;
@@ -18,12 +18,17 @@ pub mod gate;
 pub mod loader;
 mod mappings;
 mod named;
+mod numbers;
 mod overlay;
 mod own;
 mod parking;
 mod plain;
+pub mod processor_time;
 mod processors;
 mod rebirth;
+mod reopen;
+mod repeat;
+mod same;
 pub mod signals;
 pub mod space;
 mod stack;

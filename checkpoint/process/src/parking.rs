@@ -1,10 +1,12 @@
 //! Stopping the upper half's threads at a cut, letting them go on, ending them. A stopped thread stands in the handler of a
 //! signal; the frame that the kernel put on its stack holds all its registers.
+use crate::processor_time::{self, Used};
 use crate::processors::{self, Places};
+use crate::repeat::{Waiting, repeat};
 use crate::space::{self, in_range};
 use crate::sys::{self, error, failed, syscall};
 use crate::{Error, asking, gate, signals, stub, xstate};
-use libc::{REG_RAX, REG_RIP, REG_RSP, c_int};
+use libc::{REG_RIP, REG_RSP, c_int};
 use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
 use std::fs;
@@ -25,6 +27,9 @@ const ASKED: u32 = 0;
 const PARKED: u32 = 1;
 const BUSY: u32 = 2;
 
+/// The name of a thread, which ends with a zero byte.
+pub(crate) type Name = [u8; 16];
+
 /// A stopped thread, for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadState {
@@ -38,6 +43,8 @@ pub struct ThreadState {
     pub robust: (usize, usize),
     /// Where it is pinned to.
     pub places: Places,
+    /// Its name.
+    pub name: Name,
 }
 
 /// What an image must hold of the main thread beyond its frame and signals.
@@ -49,10 +56,15 @@ pub struct MainState {
     pub robust: (usize, usize),
     /// Where it is pinned to.
     pub places: Places,
+    /// Its name.
+    pub name: Name,
+    /// Processor time.
+    pub used: Used,
 }
 
 struct Slot {
     state: AtomicU32,
+    waiting: Waiting,
     frame: AtomicUsize,
     fs: AtomicUsize,
     tid_address: AtomicUsize,
@@ -62,6 +74,7 @@ struct Slot {
 static SLOTS: [Slot; MOST] = [const {
     Slot {
         state: AtomicU32::new(ASKED),
+        waiting: Waiting::new(),
         frame: AtomicUsize::new(0),
         fs: AtomicUsize::new(0),
         tid_address: AtomicUsize::new(0),
@@ -123,7 +136,7 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
         sys::wake(&slot.state);
         return 1;
     }
-    repeat(registers);
+    repeat(registers, &slot.waiting);
     slot.frame.store(context as usize, Relaxed);
     slot.fs.store(fs, Relaxed);
     let (tid_address, robust) = known();
@@ -140,52 +153,6 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
         unsafe { syscall!(libc::SYS_exit, 0) };
     }
     1
-}
-
-/// A call that the stop ended early is made again, so that the program does not see it: the kernel does so itself for most,
-/// but not for those that wait for a time.
-fn repeat(registers: &mut [libc::greg_t; 23]) {
-    const WAITS: [i64; 17] = [
-        libc::SYS_nanosleep,
-        libc::SYS_clock_nanosleep,
-        libc::SYS_poll,
-        libc::SYS_ppoll,
-        libc::SYS_select,
-        libc::SYS_pselect6,
-        libc::SYS_epoll_wait,
-        libc::SYS_epoll_pwait,
-        libc::SYS_epoll_pwait2,
-        libc::SYS_rt_sigtimedwait,
-        libc::SYS_rt_sigsuspend,
-        libc::SYS_pause,
-        libc::SYS_futex,
-        libc::SYS_semop,
-        libc::SYS_semtimedop,
-        libc::SYS_msgrcv,
-        libc::SYS_msgsnd,
-    ];
-    if registers[REG_RAX as usize] != -i64::from(libc::EINTR) {
-        return;
-    }
-    let at = registers[REG_RIP as usize] as usize;
-    let number = if stub::contains(at) {
-        stub::number(at).filter(|_| at % 16 == 2)
-    } else {
-        // `mov eax, number; syscall`, all in one page that the thread executes.
-        let page = at & 4095;
-        let code = (page >= 7).then(|| {
-            // SAFETY: the bytes before the instruction pointer, in the same page.
-            unsafe { ((at - 7) as *const [u8; 7]).read_unaligned() }
-        });
-        match code {
-            Some([0xb8, a, b, c, d, 0xf, 5]) => Some(u32::from_le_bytes([a, b, c, d]) as usize),
-            _ => None,
-        }
-    };
-    if let Some(number) = number.filter(|n| WAITS.contains(&(*n as i64))) {
-        registers[REG_RAX as usize] = number as i64;
-        registers[REG_RIP as usize] -= 2;
-    }
 }
 
 fn send(tid: u32, slot: usize) -> isize {
@@ -207,7 +174,19 @@ pub(crate) fn probe() {
 /// What the kernel knows of the calling thread, the main one.
 pub fn main_state() -> MainState {
     let (tid_address, robust) = known();
-    MainState { tid_address, robust, places: processors::places(sys::gettid()) }
+    let tid = sys::gettid();
+    MainState { tid_address, robust, places: processors::places(tid), name: name(tid), used: processor_time::used() }
+}
+
+/// A thread's name; empty if it has ended.
+fn name(tid: u32) -> Name {
+    let told = fs::read(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
+    let mut name = Name::default();
+    name.iter_mut()
+        .take(size_of::<Name>() - 1)
+        .zip(told.strip_suffix(b"\n").unwrap_or(&told))
+        .for_each(|(to, byte)| *to = *byte);
+    name
 }
 
 /// Where the C library keeps the calling thread's number, and its list of robust locks. Usable from a handler.
@@ -302,6 +281,7 @@ fn stop_all() -> Result<Vec<ThreadState>, Error> {
         tid_address: slot.tid_address.load(Relaxed),
         robust: (slot.robust[0].load(Relaxed), slot.robust[1].load(Relaxed)),
         places: processors::places(*tid),
+        name: name(*tid),
     };
     Ok(SLOTS.iter().zip(&stopped).map(state).collect())
 }
@@ -310,7 +290,11 @@ fn stop_all() -> Result<Vec<ThreadState>, Error> {
 fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -> Result<bool, Error> {
     let place = SLOTS.get(slot).ok_or_else(|| Error::Obstacle(format!("it has more than {MOST} threads")))?;
     place.state.store(ASKED, Release);
-    let mut result = send(tid, slot);
+    let ask = || {
+        place.waiting.note(tid);
+        send(tid, slot)
+    };
+    let mut result = ask();
     loop {
         if result == error(libc::ESRCH) {
             return Ok(false);
@@ -318,7 +302,7 @@ fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -
         if failed(result) {
             late(format!("thread {tid} cannot be asked to stop"))?;
             std::thread::sleep(Duration::from_millis(1));
-            result = send(tid, slot);
+            result = ask();
             continue;
         }
         match place.state.load(Acquire) {
@@ -327,7 +311,7 @@ fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -
                 late(format!("thread {tid} is inside the MPI library"))?;
                 std::thread::sleep(Duration::from_millis(1));
                 place.state.store(ASKED, Release);
-                result = send(tid, slot);
+                result = ask();
             }
             _ => {
                 late(format!("thread {tid} does not stop"))?;

@@ -1,6 +1,6 @@
 //! Making an image's threads again: a new thread that returns from the signal that stopped the old one is the old one.
 use crate::Error;
-use crate::parking::{MainState, ThreadState};
+use crate::parking::{MainState, Name, ThreadState};
 use crate::processors::{self, Mask};
 use crate::sys::{self, failed, syscall};
 use crate::xstate;
@@ -19,13 +19,14 @@ struct Birth {
     done: AtomicU32,
 }
 
-/// Tells the kernel and the C library the calling thread's number anew.
+/// Tells the kernel and the C library the calling thread's number anew, and the kernel its name.
 ///
 /// # Safety
 /// The addresses are those of the thread that is brought back, in restored memory.
-unsafe fn adopt(tid_address: usize, robust: (usize, usize)) {
-    // SAFETY: the caller's.
+unsafe fn adopt(tid_address: usize, robust: (usize, usize), name: &Name) {
+    // SAFETY: the caller's; the name ends with a zero byte.
     unsafe {
+        syscall!(libc::SYS_prctl, libc::PR_SET_NAME, name.as_ptr());
         if tid_address != 0 {
             (tid_address as *mut u32).write_volatile(sys::gettid());
             syscall!(libc::SYS_set_tid_address, tid_address);
@@ -45,7 +46,7 @@ pub unsafe fn restore_main(state: &MainState) {
         mask.set();
     }
     // SAFETY: the caller's.
-    unsafe { adopt(state.tid_address, state.robust) }
+    unsafe { adopt(state.tid_address, state.robust, &state.name) }
 }
 
 /// Makes the threads of an image; they run on from where they were stopped.
@@ -120,7 +121,7 @@ unsafe extern "C" fn born(birth: *const Birth) -> ! {
     unsafe {
         let state = (*birth).state;
         asm!("wrfsbase {}", in(reg) state.fs, options(nomem, nostack, preserves_flags));
-        adopt(state.tid_address, state.robust);
+        adopt(state.tid_address, state.robust, &state.name);
         if let Some(mask) = &(*birth).mask {
             mask.set();
         }

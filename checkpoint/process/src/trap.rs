@@ -2,7 +2,7 @@
 //! caller had, with all signals blocked: raw system calls only, no thread-local storage, no allocation, no panics.
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
-use crate::{descriptors, exec, gate, mappings, named, signals, stub, threads};
+use crate::{descriptors, exec, gate, mappings, named, numbers, processor_time, signals, stub, threads};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -110,6 +110,9 @@ unsafe fn carry_out(call: &mut Call) -> isize {
                 strip(mask);
                 call.reissue()
             }
+            libc::SYS_clock_gettime => processor_time::clock_gettime(args[0] as c_int, args[1] as *mut libc::timespec),
+            libc::SYS_getrusage => processor_time::trapped_getrusage(args),
+            libc::SYS_times => processor_time::trapped_times(args[0]),
             libc::SYS_exit_group => exit(args[0] as c_int),
             libc::SYS_execve | libc::SYS_execveat => trapped_exec(call),
             libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
@@ -118,11 +121,15 @@ unsafe fn carry_out(call: &mut Call) -> isize {
                 apart.unwrap_or_else(|| descriptors::trapped_readlink(call))
             }
             _ if own::who() != Who::Program => call.pass_open(),
-            _ => named::trapped(call).unwrap_or_else(|| {
-                let result = descriptors::trapped(call);
-                named::note(call, result);
+            _ => {
+                let result = named::trapped(call).unwrap_or_else(|| {
+                    let result = descriptors::trapped(call);
+                    named::note(call, result);
+                    result
+                });
+                numbers::translate(call, result);
                 result
-            }),
+            }
         }
     }
 }

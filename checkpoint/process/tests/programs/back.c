@@ -1,4 +1,4 @@
-/* Saves itself with four threads in different places, open files and signals, changes everything, and goes back. */
+/* Saves itself with five threads in different places, open files and signals, changes everything, and goes back. */
 #include "check.h"
 static __thread int mine = 3;
 static volatile int stop, counters[2], slept, signals, waiting;
@@ -27,13 +27,33 @@ static void *sleeper(void *p) {
     }
     return (void *)(long)mine;
 }
+/* Waits for a long time by a call of its own, which a stop must not end. */
+static void *patient(void *p) {
+    struct timespec t = {600, 0};
+    mine = 40;
+    pthread_setname_np(pthread_self(), "patient");
+    waiting++;
+    while (!stop) CHECK(syscall(SYS_futex, &stop, FUTEX_WAIT, 0, &t, 0, 0) == 0 || errno == EAGAIN);
+    return (void *)(long)mine;
+}
 static void *waiter(void *p) {
     mine = 30;
     pthread_mutex_lock(&lock);
-    waiting = 1;
+    waiting++;
     while (!stop) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
     return (void *)(long)mine;
+}
+/* By clock, getrusage, times, and of this thread alone, in milliseconds. */
+static void processor_time(long *used) {
+    struct rusage usage;
+    struct tms ticks;
+    struct timespec own;
+    times(&ticks), getrusage(RUSAGE_SELF, &usage), clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    used[0] = clock() / 1000;
+    used[1] = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+    used[2] = (ticks.tms_utime + ticks.tms_stime) * 10;
+    used[3] = own.tv_sec * 1000 + own.tv_nsec / 1000000;
 }
 static void content(const char *name, char *into, int size) {
     int file = open(name, O_RDONLY);
@@ -47,12 +67,13 @@ int main(int argc, char **argv) {
     snprintf(name, sizeof name, "%s/out", argv[1]);
     snprintf(later, sizeof later, "%s/later", argv[1]);
     snprintf(moved, sizeof moved, "%s/moved", argv[1]);
-    pthread_t t[4], extra;
+    pthread_t t[5], extra;
     pthread_create(&t[0], 0, spin, (void *)0);
     pthread_create(&t[1], 0, spin, (void *)1);
     pthread_create(&t[2], 0, sleeper, 0);
     pthread_create(&t[3], 0, waiter, 0);
-    while (!slept || !waiting) usleep(1000);
+    pthread_create(&t[4], 0, patient, 0);
+    while (!slept || waiting < 2) usleep(1000);
     signal(SIGUSR1, handler);
     signal(SIGPIPE, SIG_IGN);
     sigset_t set;
@@ -79,9 +100,28 @@ int main(int argc, char **argv) {
     memset(heap, 5, 20 << 20);
     mine = 99;
     double x = 0.1 + argc;
+    pthread_setname_np(pthread_self(), "saved");
+    struct stat numbers[2], st;
+    CHECK(fstat(fileno(out), &numbers[0]) == 0 && fstat(in, &numbers[1]) == 0);
+    for (volatile long i = 0; i < 30000000; i++);
+    long used[4], again[4];
+    processor_time(used);
 
     long round = gate(1);
     CHECK(round < 1000 && mine == 99 && x == 0.1 + argc);
+    processor_time(again);
+    for (int i = 0; i < 4; i++) CHECK(again[i] >= used[i] && again[i] < used[i] + 30000);
+    pthread_getname_np(pthread_self(), text, sizeof text);
+    CHECK(!strcmp(text, "saved"));
+    pthread_getname_np(t[4], text, sizeof text);
+    CHECK(!strcmp(text, "patient"));
+    pthread_setname_np(pthread_self(), "other");
+    CHECK(fstat(fileno(out), &st) == 0 && st.st_dev == numbers[0].st_dev && st.st_ino == numbers[0].st_ino);
+    CHECK(stat(name, &st) == 0 && st.st_dev == numbers[0].st_dev && st.st_ino == numbers[0].st_ino);
+    CHECK(syscall(SYS_fstat, fileno(out), &st) == 0 && st.st_ino == numbers[0].st_ino);
+    struct statx stx;
+    CHECK(statx(AT_FDCWD, name, 0, STATX_INO, &stx) == 0 && stx.stx_ino == numbers[0].st_ino);
+    CHECK(lstat("/etc/passwd", &st) == 0 && st.st_dev == numbers[1].st_dev && st.st_ino == numbers[1].st_ino);
     for (long i = 0; i < 20 << 20; i += 4096)
         if (heap[i] != 5) {
             CHECK(!"the heap is as it was");
@@ -94,7 +134,6 @@ int main(int argc, char **argv) {
     CHECK(fgets(text, sizeof text, unnamed) && !strcmp(text, "unnamed"));
     fprintf(out, "after %4ld\n", round);
     fflush(out);
-    struct stat st;
     CHECK(fstat(fileno(out), &st) == 0 && st.st_size == 7 + 11);
     if (round > 0) {
         /* What is written now goes to copies, and is read from them. */
@@ -129,9 +168,10 @@ int main(int argc, char **argv) {
     stop = 1;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
+    syscall(SYS_futex, &stop, FUTEX_WAKE, 1, 0, 0, 0);
     void *v;
-    long want[] = {10, 11, 20, 30};
-    for (int i = 0; i < 4; i++) CHECK(pthread_join(t[i], &v) == 0 && (long)v == want[i]);
+    long want[] = {10, 11, 20, 30, 40};
+    for (int i = 0; i < 5; i++) CHECK(pthread_join(t[i], &v) == 0 && (long)v == want[i]);
     pthread_join(extra, &v);
     fclose(out);
     printf("%ld\n", round);
