@@ -1,10 +1,10 @@
 //! The second pass: cuts of all ranks by causal closure of the pilot's.
 //!
 //! The pilot's stream is followed from one cut to the next. At each, every other rank is moved on just as far as it
-//! must be for the cut to be consistent: no message received before it and sent after it, no collective passed by some
-//! members only, no call and no set of receives cut in two, no epoch of one-sided communication with a group open.
-//! Demands are worked off from a stack until none is left (the fixpoint). Each event is taken once, so the pass is
-//! linear and its memory that of the messages in flight.
+//! must be for the cut to be consistent: no message received before it, or found by a probe before the last event, and
+//! sent after it, no collective passed by some members only, no call and no set of receives cut in two, no epoch of
+//! one-sided communication with a group open. Demands are worked off from a stack until none is left (the fixpoint).
+//! Each event is taken once, so the pass is linear and its memory that of the messages in flight.
 use crate::error::AnalyzeError;
 use crate::matching::{Channels, Collectives, Message};
 use crate::parallel::Stage;
@@ -70,6 +70,11 @@ impl Closer<'_, '_> {
     /// Takes the next event of a rank; false at the end of its stream.
     fn take(&mut self, rank: usize) -> Result<bool, AnalyzeError> {
         let Some(item) = self.feed.peek(rank)? else { return Ok(false) };
+        let own = rank as u32;
+        // A probe after the last event before a cut is not reached: it counts with the event after it.
+        while let Some(probe) = self.feed.probe(rank) {
+            self.needs.extend(self.channels.find(own, &probe).map(Need::Send));
+        }
         self.feed.advance(rank);
         let stand = &mut self.stands[rank];
         stand.events += 1;
@@ -77,7 +82,6 @@ impl Closer<'_, '_> {
         self.last[rank] = item.last;
         self.epochs[rank] += epoch_change(item.tag);
         let symbol = self.symbols.item(&item);
-        let own = rank as u32;
         self.sets[rank].append(&mut stand.point, symbol, self.symbols.gathers(item.kind));
         match item.kind {
             EventKind::Recv => self.needs.extend(self.channels.receive(own, &item).map(Need::Send)),

@@ -2,7 +2,8 @@
 //! collectives by communicator and sequence. Only counts are kept: the n-th receive of a channel with a length belongs to
 //! its n-th send with that length. Receives come in the order in which they complete, so that without the length those
 //! that complete in another order than they were posted would change places.
-use crate::source::Item;
+use crate::peers::Differences;
+use crate::source::{Item, Probe};
 use crate::survey::Survey;
 use phasecast_trace::{EventKind, Trace};
 use std::collections::HashMap;
@@ -87,16 +88,12 @@ impl Hash for Message {
 }
 
 /// Pairs of ranks whose messages, or their lengths, were not recorded alike at both ends.
-pub struct Pairs {
-    short: FastMap<(u32, u32), ()>,
-    loose: FastMap<(u32, u32), ()>,
-}
+pub struct Pairs(Differences);
 
 impl Pairs {
     /// Those that the survey found.
     pub fn new(survey: &Survey) -> Pairs {
-        let set = |pairs: &[(u32, u32)]| pairs.iter().map(|&pair| (pair, ())).collect();
-        Pairs { short: set(&survey.short), loose: set(&survey.loose) }
+        Pairs(survey.differences.clone())
     }
 
     /// What the message that `rank` sends or receives by `item` is matched by.
@@ -104,15 +101,29 @@ impl Pairs {
     pub fn message(&self, rank: u32, item: &Item) -> Message {
         let peer = item.peer as u32;
         let (source, destination) = if item.kind == EventKind::Send { (rank, peer) } else { (peer, rank) };
-        let loose = !self.loose.is_empty() && self.loose.contains_key(&(source, destination));
         let channel = Channel { source, destination, comm: item.comm, tag: item.tag };
-        Message { channel, bytes: if loose { 0 } else { item.bytes } }
+        Message { channel, bytes: if self.0.of(source, destination).is_some() { 0 } else { item.bytes } }
     }
 
     /// Whether its send may be missing.
     #[inline]
     pub fn is_short(&self, message: Message) -> bool {
-        !self.short.is_empty() && self.short.contains_key(&(message.channel.source, message.channel.destination))
+        self.0.of(message.channel.source, message.channel.destination).is_some_and(|uneven| uneven.short)
+    }
+}
+
+/// Messages alike that probes have found and nobody has received.
+#[derive(Default)]
+struct Found {
+    /// How many are matched.
+    matched: i64,
+    /// Whether the first that is not matched was found, too.
+    first: bool,
+}
+
+impl Found {
+    fn count(&self) -> i64 {
+        self.matched + i64::from(self.first)
     }
 }
 
@@ -121,6 +132,7 @@ pub struct Channels {
     pairs: Pairs,
     /// Sends less receives so far.
     ahead: FastMap<Message, i64>,
+    found: FastMap<Message, Found>,
     sweep_at: usize,
     /// Messages sent but not received.
     pub in_flight: i64,
@@ -129,7 +141,8 @@ pub struct Channels {
 impl Channels {
     /// No message yet; receives on pairs that are short of sends will not wait for one.
     pub fn new(survey: &Survey) -> Channels {
-        Channels { pairs: Pairs::new(survey), ahead: FastMap::default(), sweep_at: LEAST_SWEPT, in_flight: 0 }
+        let (pairs, ahead, found) = (Pairs::new(survey), FastMap::default(), FastMap::default());
+        Channels { pairs, ahead, found, sweep_at: LEAST_SWEPT, in_flight: 0 }
     }
 
     /// `rank` sends a message by `item`.
@@ -144,15 +157,39 @@ impl Channels {
     pub fn receive(&mut self, rank: u32, item: &Item) -> Option<Message> {
         self.in_flight -= 1;
         let message = self.pairs.message(rank, item);
+        if let Some(found) = self.found.get_mut(&message) {
+            // Whether it is a matched one is not known; if not, too few are left, and never too many.
+            match found.matched {
+                0 => found.first = false,
+                _ => found.matched -= 1,
+            }
+            if found.count() == 0 {
+                self.found.remove(&message);
+            }
+        }
         let ahead = self.ahead.entry(message).or_default();
         *ahead -= 1;
         (*ahead < 0 && !self.pairs.is_short(message)).then_some(message)
     }
 
-    /// Whether all receives counted have their sends.
+    /// A probe of `rank` finds a message; returned if its send has not been counted (and can be expected).
+    pub fn find(&mut self, rank: u32, probe: &Probe) -> Option<Message> {
+        let message = self.pairs.message(rank, &probe.item);
+        if self.pairs.is_short(message) {
+            return None;
+        }
+        // Messages are found in their order: again and again the first, until it is matched.
+        let found = self.found.entry(message).or_default();
+        found.matched += i64::from(probe.matched);
+        found.first = !probe.matched;
+        (!self.satisfied(message)).then_some(message)
+    }
+
+    /// Whether all messages that were counted as received, or found, have their sends.
     #[inline]
     pub fn satisfied(&self, message: Message) -> bool {
-        self.ahead.get(&message).is_none_or(|&ahead| ahead >= 0)
+        let found = self.found.get(&message).map_or(0, Found::count);
+        self.ahead.get(&message).copied().unwrap_or(0) >= found
     }
 
     /// Forgets what has nothing under way, when there is much: programs that use every tag or length once.

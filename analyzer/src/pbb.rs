@@ -191,7 +191,7 @@ pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, Analyze
         let note = "; it has too many events for a run to be followed by --method pbb: use --method marker for that";
         summary.verdict.reason.push_str(note);
     }
-    Ok(crate::report(input, Method::Pbb, Vec::new(), summary, pieces, survey.unmatched))
+    Ok(crate::report(input, Method::Pbb, Vec::new(), summary, pieces, survey.differences.unmatched))
 }
 
 /// Adds the times of a second base run.

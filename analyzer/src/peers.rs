@@ -1,4 +1,4 @@
-//! Messages of a rank by peer, counted in a first pass: whether what one rank has sent is what the other has received.
+//! Messages of ranks by peer, counted in a first pass: whether what one rank has sent is what the other has received.
 use crate::matching::FastMap;
 use crate::symbol::mix;
 
@@ -7,9 +7,8 @@ const DENSE: usize = 1024;
 
 /// Messages of one peer: how many, and a sum over their communicators, tags and lengths, which is the same on both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// How many.
-    pub count: u64,
+struct Told {
+    count: u64,
     sum: u64,
 }
 
@@ -42,15 +41,79 @@ impl Peers {
     }
 
     /// Those of a peer.
-    pub fn of(&self, peer: u32) -> Told {
+    fn of(&self, peer: u32) -> Told {
         self.dense.get(peer as usize).or_else(|| self.sparse.get(&peer)).copied().unwrap_or_default()
     }
 
     /// The peers with some.
-    pub fn all(&self) -> impl Iterator<Item = (u32, Told)> {
+    fn all(&self) -> impl Iterator<Item = (u32, Told)> {
         let dense = self.dense.iter().enumerate().map(|(peer, told)| (peer as u32, *told));
         dense.chain(self.sparse.iter().map(|(peer, told)| (*peer, *told))).filter(|(_, told)| told.count > 0)
     }
+}
+
+/// The messages of a rank.
+#[derive(Default)]
+pub struct Messages {
+    /// Those that it has sent.
+    pub sent: Peers,
+    /// Those that it has received.
+    pub received: Peers,
+}
+
+impl Messages {
+    /// None yet, in a run of so many ranks.
+    pub fn new(ranks: usize) -> Messages {
+        Messages { sent: Peers::new(ranks), received: Peers::new(ranks) }
+    }
+}
+
+/// Messages from one rank to another that were not all received with the lengths with which they were sent, as far as
+/// recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uneven {
+    /// How many were sent.
+    pub sent: u64,
+    /// Whether more were received: something was not recorded.
+    pub short: bool,
+}
+
+/// How what was sent differs from what was received.
+#[derive(Clone, Debug, Default)]
+pub struct Differences {
+    uneven: FastMap<(u32, u32), Uneven>,
+    /// Sends without a receive and receives without a send, as far as the counts of pairs tell.
+    pub unmatched: (u64, u64),
+}
+
+impl Differences {
+    /// What is uneven from one rank to another.
+    #[inline]
+    pub fn of(&self, source: u32, destination: u32) -> Option<Uneven> {
+        self.uneven.get(&(source, destination)).copied()
+    }
+}
+
+/// Compares the messages of all ranks, from 0 up.
+pub fn differences<'a>(ranks: impl Iterator<Item = &'a Messages>) -> Differences {
+    let all: Vec<&Messages> = ranks.collect();
+    let of = |peer: u32| all.get(peer as usize);
+    let mut found = Differences::default();
+    for (rank, own) in (0..).zip(&all) {
+        for (source, received) in own.received.all() {
+            let sent = of(source).map(|other| other.sent.of(rank)).unwrap_or_default();
+            if received != sent {
+                let short = received.count > sent.count;
+                found.uneven.insert((source, rank), Uneven { sent: sent.count, short });
+            }
+            found.unmatched.1 += received.count.saturating_sub(sent.count);
+        }
+        for (destination, sent) in own.sent.all() {
+            let received = of(destination).map_or(0, |other| other.received.of(rank).count);
+            found.unmatched.0 += sent.count.saturating_sub(received);
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -73,5 +136,24 @@ mod tests {
             assert_eq!(peers.of(3), again.of(3));
             assert_ne!(peers.of(7), again.of(7), "another length");
         }
+    }
+
+    #[test]
+    fn pairs_differ_in_lengths_or_in_counts() {
+        let mut ranks = [0, 1, 2].map(|_| Messages::new(3));
+        let mut message = |from: usize, to: usize, sent: &[u64], received: &[u64]| {
+            sent.iter().for_each(|&bytes| ranks[from].sent.add(to as i32, 1, 0, 9, bytes));
+            received.iter().for_each(|&bytes| ranks[to].received.add(from as i32, 1, 0, 9, bytes));
+        };
+        message(0, 1, &[8, 4], &[4, 8]);
+        message(0, 2, &[8, 4], &[8]);
+        message(1, 2, &[8], &[4]);
+        message(2, 0, &[8], &[8, 8, 8]);
+        message(2, 1, &[8, 8], &[]);
+        let Differences { uneven, unmatched } = differences(ranks.iter());
+        let mut uneven: Vec<_> = uneven.into_iter().map(|(pair, Uneven { sent, short })| (pair, sent, short)).collect();
+        uneven.sort_unstable();
+        assert_eq!(uneven, [((0, 2), 2, false), ((1, 2), 1, false), ((2, 0), 1, true)]);
+        assert_eq!(unmatched, (3, 2));
     }
 }

@@ -2,7 +2,7 @@
 use crate::counted::Counted;
 use crate::error::AnalyzeError;
 use crate::parallel::{self, Stage};
-use crate::peers::Peers;
+use crate::peers::{Differences, Messages, differences};
 use crate::source::Seen;
 use crate::volume::Volumes;
 use phasecast_trace::model::Ending;
@@ -21,12 +21,8 @@ pub struct Survey {
     /// For each communicator, whether all its members took part in the same number of collectives; where they did not
     /// (a constructor that only some call, a pause), its collectives cannot be matched.
     pub balanced: Vec<bool>,
-    /// Pairs (source, destination) with more receives than sends: something was not recorded.
-    pub short: Vec<(u32, u32)>,
-    /// Pairs whose messages were not all received with the lengths with which they were sent, as far as recorded.
-    pub loose: Vec<(u32, u32)>,
-    /// Sends without a receive and receives without a send, as far as the counts of pairs tell.
-    pub unmatched: (u64, u64),
+    /// How what was sent differs from what was received.
+    pub differences: Differences,
 }
 
 #[derive(Default)]
@@ -34,8 +30,7 @@ struct Counts {
     events: u64,
     volumes: Volumes,
     collectives: BTreeMap<u32, u64>,
-    sent: Peers,
-    received: Peers,
+    messages: Messages,
 }
 
 /// Refuses a trace in which a rank is missing or was cut off.
@@ -61,7 +56,7 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
     whole(trace)?;
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
-        let mut counts = Counts { sent: Peers::new(ranks), received: Peers::new(ranks), ..Counts::default() };
+        let mut counts = Counts { messages: Messages::new(ranks), ..Counts::default() };
         let mut told = 0;
         trace.view(Rank(rank as u32)).tally(|seen: &Seen, times| {
             let event = seen.item;
@@ -79,8 +74,8 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
                     *counts.collectives.entry(event.comm).or_default() += times;
                     return;
                 }
-                EventKind::Send => &mut counts.sent,
-                EventKind::Recv => &mut counts.received,
+                EventKind::Send => &mut counts.messages.sent,
+                EventKind::Recv => &mut counts.messages.received,
             };
             peers.add(event.peer, times, event.comm, event.tag, event.bytes);
         })?;
@@ -94,33 +89,11 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
         let first = members.next().and_then(of);
         members.all(|rank| of(rank) == first)
     });
-    let (mut short, mut loose) = (Vec::new(), Vec::new());
-    let mut unmatched = (0, 0);
-    for (rank, own) in counts.iter().enumerate() {
-        let rank = rank as u32;
-        let of = |peer: u32| counts.get(peer as usize);
-        for (source, received) in own.received.all() {
-            let sent = of(source).map(|other| other.sent.of(rank)).unwrap_or_default();
-            if received != sent {
-                loose.push((source, rank));
-            }
-            if received.count > sent.count {
-                short.push((source, rank));
-                unmatched.1 += received.count - sent.count;
-            }
-        }
-        for (destination, sent) in own.sent.all() {
-            let received = of(destination).map_or(0, |other| other.received.of(rank).count);
-            unmatched.0 += sent.count.saturating_sub(received);
-        }
-    }
     Ok(Survey {
         events: counts.iter().map(|c| c.events).collect(),
         volumes,
         spans: trace.ranks().map(|rank| trace.span(rank)).map(|(a, b)| (a.0, b.0)).collect(),
         balanced: balanced.collect(),
-        short,
-        loose,
-        unmatched,
+        differences: differences(counts.iter().map(|c| &c.messages)),
     })
 }

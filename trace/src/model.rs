@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 pub const PEER_NONE: i32 = -1;
 /// The peer is `MPI_PROC_NULL`: nothing is sent or received.
 pub const PEER_PROC_NULL: i32 = -2;
-/// The peer is `MPI_ANY_SOURCE` (only of posts and probes: a completed receive has its source).
+/// The peer is `MPI_ANY_SOURCE` (only of posts, and probes that found nothing: a completed receive has its source).
 pub const PEER_ANY: i32 = -3;
 /// The tag of a call that has none.
 pub const TAG_NONE: i32 = -1;
-/// The tag is `MPI_ANY_TAG` (only of posts and probes).
+/// The tag is `MPI_ANY_TAG` (only of posts, and probes that found nothing).
 pub const TAG_ANY: i32 = -2;
 
 /// What a recorded call is to the analysis.
@@ -99,7 +99,7 @@ impl Flags {
     pub const NONBLOCKING: Flags = Flags(1);
     /// Of a persistent request.
     pub const PERSISTENT: Flags = Flags(2);
-    /// The receive was posted with `MPI_ANY_SOURCE`.
+    /// The receive was posted with `MPI_ANY_SOURCE`, or the probe called with it.
     pub const WILDCARD: Flags = Flags(4);
     /// A collective one-sided or MPI-IO call.
     pub const COLLECTIVE: Flags = Flags(8);
@@ -113,6 +113,12 @@ impl Flags {
     pub const CONTINUED: Flags = Flags(128);
     /// In a chunk only: the call's times are followed by counts of the computation before it.
     pub const COUNTED: Flags = Flags(256);
+    /// The probe found a message, whose sender, tag and bytes are the call's.
+    pub const FOUND: Flags = Flags(512);
+    /// It has matched that message, so that no other call finds it.
+    pub const MATCHED: Flags = Flags(1024);
+    /// It had asked for any tag.
+    pub const ANY_TAG: Flags = Flags(2048);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -144,11 +150,12 @@ pub struct Call {
     pub flags: Flags,
     /// The thread that called, from 0 in the order of their first calls.
     pub thread: u16,
-    /// Destination, root or requested source as a world rank, or one of the `PEER_` constants.
+    /// Destination, root, requested source or the sender of what a probe found as a world rank, or one of the `PEER_`
+    /// constants.
     pub peer: i32,
     /// The tag, or one of the `TAG_` constants.
     pub tag: i32,
-    /// Bytes that this rank contributes, or receives where it contributes none.
+    /// Bytes that this rank contributes, or receives where it contributes none; of what a probe found.
     pub bytes: u64,
     /// The communicator.
     pub comm: CommId,

@@ -22,18 +22,19 @@ fn part() -> impl Strategy<Value = Part> {
 }
 
 fn calls() -> impl Strategy<Value = Made> {
-    let call = (0u8..14, -3i32..2, any::<i32>(), 0u64..1000, 0u64..5000, 0u64..3, 0u16..2);
+    let flags = any::<u16>().prop_map(|bits| Flags(bits).without(Flags::COUNTED));
+    let call = (0u8..14, -3i32..2, any::<i32>(), 0u64..1000, 0u64..5000, 0u64..3, 0u16..2, flags);
     let one = (call, proptest::collection::vec(part(), 0..4));
     proptest::collection::vec(one, 0..300).prop_map(|list| {
         let mut now = 0;
         list.into_iter()
-            .map(|((class, peer, tag, gap, length, site, proc), parts)| {
+            .map(|((class, peer, tag, gap, length, site, proc, flags), parts)| {
                 let enter = now + gap;
                 now = enter + length;
                 let call = Call {
                     proc: ProcId(proc),
                     class: Class::from_u8(class).unwrap(),
-                    flags: Flags(0),
+                    flags,
                     thread: 0,
                     peer,
                     tag,

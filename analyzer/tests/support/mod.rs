@@ -6,7 +6,8 @@ use phasecast_trace::writer::{RankWriter, TraceWriter, made_header};
 use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use std::path::{Path, PathBuf};
 
-pub const NAMES: [&str; 6] = ["MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Waitall", "MPI_Isend", "MPI_Ibarrier"];
+pub const NAMES: [&str; 7] =
+    ["MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Waitall", "MPI_Isend", "MPI_Ibarrier", "MPI_Improbe"];
 
 /// One action of one rank.
 #[derive(Clone, Debug)]
@@ -30,6 +31,13 @@ pub enum Act {
         to: u32,
         from: u32,
         bytes: u64,
+    },
+    /// A probe that finds a message, and may match it.
+    Probe {
+        from: u32,
+        tag: i32,
+        bytes: u64,
+        matched: bool,
     },
     /// A collective of the communicator with this number.
     Collective {
@@ -144,6 +152,11 @@ fn perform(out: &mut RankWriter, now: &mut u64, act: &Act, ns: u64) {
         Act::Sendrecv { to, from, bytes } => {
             let send = Call { peer: *to as i32, tag: 9, bytes: *bytes, ..call(Class::Send, 0, *now, ns) };
             out.push(&send, &[received(*from, 9, *bytes, false)]).unwrap();
+        }
+        Act::Probe { from, tag, bytes, matched } => {
+            let flags = if *matched { Flags::FOUND.with(Flags::MATCHED) } else { Flags::FOUND };
+            let probe = Call { peer: *from as i32, tag: *tag, bytes: *bytes, ..call(Class::Probe, 6, *now, ns) };
+            out.push(&Call { flags, ..probe }, &[]).unwrap();
         }
         Act::Collective { comm, root, bytes } => {
             let it = Call { peer: *root, bytes: *bytes, comm: CommId(*comm), ..call(Class::Collective, 2, *now, ns) };

@@ -4,6 +4,7 @@ use crate::plan::{NONE, Plan};
 use crate::requests::{MESSAGES, REQUESTS, Tracked, What};
 use crate::thread::Thread;
 use phasecast_abi::Class as Does;
+use phasecast_trace::encode::Shape;
 use phasecast_trace::model::{Class, Flags, PEER_ANY, PEER_PROC_NULL, PartKind, TAG_ANY};
 
 /// What is known of the message that a matched receive is about to take.
@@ -22,6 +23,38 @@ pub unsafe fn before(thread: &Thread, plan: &Plan, args: &[usize]) -> Option<Tra
     known
 }
 
+/// The shape of a probe, which may match what it finds.
+///
+/// # Safety
+/// As for [`record`].
+unsafe fn probed(thread: &mut Thread, call: &Call, args: &[usize]) -> Shape {
+    let (plan, layout) = (call.plan, thread.layout);
+    let comm = thread.comm(args[plan.comm]);
+    let mut peer = comm.peer(args[plan.source] as i32, layout);
+    let (mut tag, mut bytes) = (tag(layout, args[plan.recv_tag]), 0);
+    let mut flags = if peer == PEER_ANY { Flags::WILDCARD } else { Flags::default() };
+    // SAFETY: the caller's.
+    let found = plan.flag == NONE || unsafe { *(args[plan.flag] as *const i32) } != 0;
+    if found && peer != PEER_PROC_NULL {
+        flags = flags.with(Flags::FOUND);
+        if tag == TAG_ANY {
+            flags = flags.with(Flags::ANY_TAG);
+        }
+        if plan.message != NONE {
+            flags = flags.with(Flags::MATCHED);
+            // SAFETY: the caller's.
+            let message = unsafe { handle_at(layout, args[plan.message]) };
+            let what = What::Recv;
+            let known = Tracked { what, persistent: false, active: true, peer, tag, bytes, comm, serial: 0 };
+            MESSAGES.lock().insert(message, known);
+        }
+        // SAFETY: the caller's.
+        let status = unsafe { arrived(layout, args[plan.status]) };
+        (peer, tag, bytes) = (comm.peer(status.source, layout), status.tag, status.bytes);
+    }
+    call.shape(Class::Probe, flags, peer, tag, bytes, comm.local)
+}
+
 /// A probe, or the receive of a matched message, of which `noted` is known (nothing if it is from `MPI_PROC_NULL`).
 ///
 /// # Safety
@@ -32,29 +65,10 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     }
     let plan = call.plan;
     let layout = thread.layout;
-    if let Does::Probe { matched, .. } = plan.class {
-        let comm = thread.comm(args[plan.comm]);
-        let mut peer = comm.peer(args[plan.source] as i32, layout);
-        let tag = tag(layout, args[plan.recv_tag]);
-        let wild = args[plan.source] as i32 == layout.any_source;
+    if matches!(plan.class, Does::Probe { .. }) {
         // SAFETY: the caller's.
-        let found = plan.flag == NONE || unsafe { *(args[plan.flag] as *const i32) } != 0;
-        if matched && found && peer != PEER_PROC_NULL {
-            // SAFETY: the caller's.
-            let message = unsafe { handle_at(layout, args[plan.message]) };
-            let what = What::Recv;
-            let known = Tracked { what, persistent: false, active: true, peer, tag, bytes: 0, comm, serial: 0 };
-            MESSAGES.lock().insert(message, known);
-        }
-        let mut flags = Flags::default();
-        if wild {
-            flags = Flags::WILDCARD;
-            if found {
-                // SAFETY: the caller's.
-                peer = comm.peer(unsafe { arrived(layout, args[plan.status]) }.source, layout);
-            }
-        }
-        return thread.record(call, &call.shape(Class::Probe, flags, peer, tag, 0, comm.local));
+        let shape = unsafe { probed(thread, call, args) };
+        return thread.record(call, &shape);
     }
     let wild = noted.is_some_and(|known| known.peer == PEER_ANY);
     let mut flags = if wild { Flags::WILDCARD } else { Flags::default() };
@@ -87,4 +101,57 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         thread.parts.push(part(PartKind::Recv, flags, source, status.tag, got, comm));
     }
     thread.record_parts(call, &call.shape(Class::Recv, flags, peer, tag, got, comm));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comms;
+    use crate::plan::{PLANS, index};
+    use crate::thread::tests::recorder;
+    use phasecast_abi::{Abi, CountLayout};
+
+    const COMM: usize = 0x8400_0007;
+    const MESSAGE: u32 = 0x2c00_0777;
+
+    /// A probe with this source, tag and flag, where a message of 24 bytes from rank 2 of the communicator with tag 7 is first.
+    fn probe(name: &str, source: i32, tag: i32, flag: i32) -> Shape {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut thread, _sink) = recorder(folder.path());
+        comms::define_like(COMM, comms::for_tests());
+        let layout = thread.layout.status;
+        let CountLayout::Packed { low, .. } = layout.count else { panic!("of MPICH") };
+        let (mut status, message) = ([0i32; 8], MESSAGE);
+        (status[layout.source / 4], status[layout.tag / 4], status[low / 4]) = (2, 7, 24);
+        let call = Call::new(&PLANS[index(name)], 0);
+        let mut args = [source as usize, tag as usize, COMM, 0, 0, 0];
+        args[call.plan.status] = status.as_ptr() as usize;
+        for (at, value) in
+            [(call.plan.flag, &raw const flag as usize), (call.plan.message, &raw const message as usize)]
+        {
+            if at != NONE {
+                args[at] = value;
+            }
+        }
+        // SAFETY: arguments of this procedure.
+        unsafe { probed(&mut thread, &call, &args) }
+    }
+
+    #[test]
+    fn a_probe_tells_what_it_has_found() {
+        let layout = Abi::Mpich.layout();
+        let [any, any_tag] = [layout.any_source, layout.any_tag];
+        let all = |flags: &[Flags]| flags.iter().fold(Flags::default(), |all, flag| all.with(*flag)).0;
+        let told = |shape: Shape| (shape.peer, shape.tag, shape.bytes, shape.flags);
+        assert_eq!(told(probe("MPI_Probe", 2, 7, 0)), (1, 7, 24, Flags::FOUND.0));
+        let open = all(&[Flags::WILDCARD, Flags::FOUND, Flags::ANY_TAG]);
+        assert_eq!(told(probe("MPI_Iprobe", any, any_tag, 1)), (1, 7, 24, open));
+        assert_eq!(told(probe("MPI_Iprobe", any, any_tag, 0)), (PEER_ANY, TAG_ANY, 0, Flags::WILDCARD.0));
+        assert_eq!(told(probe("MPI_Iprobe", layout.proc_null, 7, 1)), (PEER_PROC_NULL, 7, 0, 0));
+        assert!(MESSAGES.lock().get(MESSAGE as usize).is_none());
+        let matched = all(&[Flags::FOUND, Flags::ANY_TAG, Flags::MATCHED]);
+        assert_eq!(told(probe("MPI_Improbe", 2, any_tag, 1)), (1, 7, 24, matched));
+        let known = MESSAGES.lock().get(MESSAGE as usize).map(|known| (known.peer, known.tag));
+        assert_eq!(known, Some((1, TAG_ANY)), "as its receive will have been posted");
+    }
 }

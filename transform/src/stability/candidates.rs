@@ -155,7 +155,8 @@ fn scan(
         }
         let probed = last.is_some_and(|(_, probe)| probe) && call.class == Class::Recv;
         let in_any_order = takes_any_order(trace.procedure(call.proc));
-        let posted_open = call.flags.has(Flags::WILDCARD) && call.tag == TAG_ANY;
+        let any_tag = call.tag == TAG_ANY || call.flags.has(Flags::ANY_TAG);
+        let posted_open = call.flags.has(Flags::WILDCARD) && any_tag;
         if posted_open && matches!(call.class, Class::Recv | Class::Post | Class::Probe | Class::Send) {
             open.entry((rank.0, call.comm.0)).or_default().any_tag = true;
         }

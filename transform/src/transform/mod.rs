@@ -258,7 +258,7 @@ fn notes(trace: &Trace, survey: &survey::Survey, walked: &walk::Walked, ratios: 
         }
     };
     say(counted.unmatched_receives, "receives have no recorded send: their messages count as there in time");
-    say(survey.unmatched_sends, "sends have no recorded receive: they count as not waited for");
+    say(survey.differences.unmatched.0, "sends have no recorded receive: they count as not waited for");
     say(
         counted.early,
         "messages were received before they were sent by the clocks of the base run: on the target they are not",

@@ -3,7 +3,7 @@ use crate::transform::error::TransformError;
 use crate::transform::roles::Role;
 use phasecast_analyzer::matching::FastMap;
 use phasecast_analyzer::parallel::{self, Stage};
-use phasecast_analyzer::peers::Peers;
+use phasecast_analyzer::peers::{Differences, Messages, differences};
 use phasecast_trace::reader::Whole;
 use phasecast_trace::{Call, Class, EventKind, Rank, Trace};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,14 +26,8 @@ pub enum Balance {
 pub struct Survey {
     /// For each communicator, whether all its members took part in the same number of collectives.
     pub balance: Vec<Balance>,
-    /// Pairs (source, destination) with more receives than sends, and the sends: something was not recorded.
-    pub short: FastMap<(u32, u32), u64>,
-    /// Pairs whose messages were not received with the lengths with which they were sent, as far as recorded.
-    pub loose: FastMap<(u32, u32), ()>,
-    /// Receives without a send, as far as the counts of pairs tell.
-    pub unmatched_receives: u64,
-    /// Sends without a receive.
-    pub unmatched_sends: u64,
+    /// How what was sent differs from what was received.
+    pub differences: Differences,
     /// Call sites with their procedures, by rank; empty unless asked for.
     pub sites: Vec<BTreeSet<(u16, u64)>>,
     /// Calls that are not transformed but kept as they are.
@@ -51,8 +45,7 @@ pub struct Survey {
 #[derive(Default)]
 struct Counts {
     collectives: FastMap<u32, u64>,
-    sent: Peers,
-    received: Peers,
+    messages: Messages,
     sites: HashSet<(u16, u64)>,
     one_sided: u64,
     io: u64,
@@ -99,7 +92,7 @@ pub fn survey(
     }
     let ranks = trace.size() as usize;
     let counts = parallel::map(ranks, threads, stage, |rank, done| {
-        let mut counts = Counts { sent: Peers::new(ranks), received: Peers::new(ranks), ..Counts::default() };
+        let mut counts = Counts { messages: Messages::new(ranks), ..Counts::default() };
         let mut told = 0u64;
         trace.view(Rank(rank as u32)).tally(|shape, times| {
             let (event, peer, comm, tag, bytes) = match shape {
@@ -112,8 +105,8 @@ pub fn survey(
             };
             match event {
                 Some(EventKind::Collective) => *counts.collectives.entry(comm.0).or_default() += times,
-                Some(EventKind::Send) => counts.sent.add(peer, times, comm.0, tag, bytes),
-                Some(EventKind::Recv) => counts.received.add(peer, times, comm.0, tag, bytes),
+                Some(EventKind::Send) => counts.messages.sent.add(peer, times, comm.0, tag, bytes),
+                Some(EventKind::Recv) => counts.messages.received.add(peer, times, comm.0, tag, bytes),
                 None => {}
             }
             if told >= 1 << 14 {
@@ -140,24 +133,9 @@ fn merge(trace: &Trace, counts: &[Counts]) -> Survey {
             Balance::Uneven
         }
     });
-    let mut survey = Survey { balance: balance.collect(), ..Survey::default() };
-    for (rank, own) in counts.iter().enumerate() {
-        let rank = rank as u32;
-        let of = |peer: u32| counts.get(peer as usize);
-        for (destination, sent) in own.sent.all() {
-            let received = of(destination).map_or(0, |other| other.received.of(rank).count);
-            survey.unmatched_sends += sent.count.saturating_sub(received);
-        }
-        for (source, received) in own.received.all() {
-            let sent = of(source).map(|other| other.sent.of(rank)).unwrap_or_default();
-            if received != sent {
-                survey.loose.insert((source, rank), ());
-            }
-            if received.count > sent.count {
-                survey.short.insert((source, rank), sent.count);
-                survey.unmatched_receives += received.count - sent.count;
-            }
-        }
+    let differences = differences(counts.iter().map(|c| &c.messages));
+    let mut survey = Survey { balance: balance.collect(), differences, ..Survey::default() };
+    for own in counts {
         survey.one_sided += own.one_sided;
         survey.io += own.io;
         survey.pauses += own.pauses;

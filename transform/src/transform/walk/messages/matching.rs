@@ -6,6 +6,7 @@ use crate::transform::error::TransformError;
 use crate::transform::output::Output;
 use crate::transform::rules::CLOCKS;
 use phasecast_analyzer::matching::Channel;
+use phasecast_analyzer::peers::Uneven;
 
 /// Who asks for a message that is sent.
 pub(super) struct Asked {
@@ -28,18 +29,18 @@ impl Walk<'_, '_> {
         output: &mut Output<'_>,
     ) -> Result<(), TransformError> {
         let gone = self.ended[channel.source as usize];
-        let short = !self.given.survey.short.is_empty() && self.misses(id, channel);
-        let loose = self.is_loose(channel);
+        let uneven = self.uneven(channel);
+        let missing = uneven.is_some_and(|uneven| uneven.short && self.misses(id, channel, uneven.sent));
         let queue = self.messages.queues.entry(channel).or_default();
         let slab = &self.messages.slab;
-        let fits = |message: &u32| loose || slab[*message as usize].bytes == bytes;
-        let found = queue.sent.iter().position(fits).filter(|_| !short);
+        let fits = |message: &u32| uneven.is_some() || slab[*message as usize].bytes == bytes;
+        let found = queue.sent.iter().position(fits).filter(|_| !missing);
         if let Some((at, message)) = found.and_then(|at| Some((at, queue.sent.remove(at)?))) {
             queue.assigned -= usize::from(at < queue.assigned);
             self.attach(message, id);
             return self.check(message, output);
         }
-        if short || gone {
+        if missing || gone {
             self.counted.unmatched_receives += 1;
             return Ok(());
         }
@@ -48,17 +49,20 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Whether not all lengths of a channel's messages are those that were received.
-    fn is_loose(&self, channel: Channel) -> bool {
-        let loose = &self.given.survey.loose;
-        !loose.is_empty() && loose.contains_key(&(channel.source, channel.destination))
+    /// What is uneven between the ranks of a channel.
+    fn uneven(&self, channel: Channel) -> Option<Uneven> {
+        self.given.survey.differences.of(channel.source, channel.destination)
     }
 
-    /// Whether the message of a receive was not recorded: more were received from there than sent, and either all of these
+    /// Whether more messages were received from there than sent.
+    fn is_short(&self, channel: Channel) -> bool {
+        self.uneven(channel).is_some_and(|uneven| uneven.short)
+    }
+
+    /// Whether the message of a receive was not recorded, where more were received than these `sends`: either all of these
     /// have been received by now, or the next one was sent after this receive.
-    fn misses(&mut self, id: u32, channel: Channel) -> bool {
+    fn misses(&mut self, id: u32, channel: Channel, sends: u64) -> bool {
         let pair = (channel.source, channel.destination);
-        let Some(&sends) = self.given.survey.short.get(&pair) else { return false };
         let taken = self.messages.taken.entry(pair).or_default();
         if *taken >= sends {
             return true;
@@ -87,7 +91,7 @@ impl Walk<'_, '_> {
         output: &mut Output<'_>,
     ) -> Result<Asked, TransformError> {
         let pair = (channel.source, channel.destination);
-        if !self.given.survey.short.is_empty() && self.given.survey.short.contains_key(&pair) {
+        if self.is_short(channel) {
             while let Some(&(lane, _)) = self.queue(channel).receivers.front()
                 && self.is_too_late(sent, lane)
             {
@@ -95,10 +99,10 @@ impl Walk<'_, '_> {
                 self.goes_without(pair, lane, output)?;
             }
         }
-        let loose = self.is_loose(channel);
+        let uneven = self.uneven(channel).is_some();
         let queue = self.queue(channel);
         let post = queue.posts.pop_front();
-        let found = queue.receivers.iter().position(|receiver| loose || receiver.1 == bytes);
+        let found = queue.receivers.iter().position(|receiver| uneven || receiver.1 == bytes);
         let receiver = found.and_then(|at| queue.receivers.remove(at)).map(|receiver| receiver.0);
         if receiver.is_none() {
             queue.sent.push_back(message);
@@ -122,12 +126,8 @@ impl Walk<'_, '_> {
 
     /// Gives up the wait for a message where some were not recorded, of the call that began first; whether there was one.
     pub(in super::super) fn give_up_receive(&mut self, output: &mut Output<'_>) -> Result<bool, TransformError> {
-        let (short, lanes) = (&self.given.survey.short, &self.lanes);
-        if short.is_empty() {
-            return Ok(false);
-        }
-        let missing = |channel: &Channel| short.contains_key(&(channel.source, channel.destination));
-        let queues = self.messages.queues.iter().filter(|(channel, _)| missing(channel));
+        let lanes = &self.lanes;
+        let queues = self.messages.queues.iter().filter(|(channel, _)| self.is_short(**channel));
         let waits = queues.filter_map(|(channel, queue)| Some((*channel, queue.receivers.front()?.0)));
         let first = waits.min_by(|a, b| {
             let of = |wait: &(Channel, u32)| lanes[wait.1 as usize].enter2;
