@@ -55,6 +55,43 @@ unsafe extern "C" fn clean(_: usize, _: *mut *mut u8, environment: *mut *mut u8)
     }
 }
 
+/// Calls a function of the program for the host: `frame` is that of the program's call in which MPI calls it. To who unwinds
+/// the stack, the function is called from where the program calls MPI: an exception goes there, past the library, as with
+/// `longjmp`.
+///
+/// # Safety
+/// `frame` is a live frame of the gate; the function takes these arguments.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn phasecast_facade_calls(frame: usize, function: usize, args: &[usize; 6]) -> usize {
+    // The frame's end, above the address to return to, and the registers below it: as in `phasecast_process::gate::Frame`.
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbx",
+        "mov rbx, rdi",
+        ".cfi_def_cfa rbx, 128",
+        ".cfi_offset rbx, -56",
+        ".cfi_offset rbp, -48",
+        ".cfi_offset r12, -40",
+        ".cfi_offset r13, -32",
+        ".cfi_offset r14, -24",
+        ".cfi_offset r15, -16",
+        "mov r11, rsi",
+        "mov r10, rdx",
+        "mov rdi, [r10]",
+        "mov rsi, [r10 + 8]",
+        "mov rdx, [r10 + 16]",
+        "mov rcx, [r10 + 24]",
+        "mov r8, [r10 + 32]",
+        "mov r9, [r10 + 40]",
+        "xor eax, eax",
+        "call r11",
+        "pop rbx",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
 unsafe extern "C" {
     fn __errno_location() -> *mut i32;
 }

@@ -1,6 +1,7 @@
 //! Attributes at a cut: asked for then, and set again at a restart. The program's copy functions ran when a communicator
 //! was duplicated, so they must not run again when it is made again. A datatype that the program has freed lives as long
-//! as others are made of it, and its attributes with it: their delete functions run later.
+//! as others are made of it, a communicator as long as requests are under way on it, and their attributes with them: the
+//! delete functions run later.
 use crate::calls::{MOST, lower};
 use crate::forward::{forward, forward_args};
 use crate::objects::Object;
@@ -21,13 +22,26 @@ pub struct Attribute {
     key: u32,
     /// The value.
     value: usize,
+    /// The library's handle of the object, in this process.
+    #[serde(skip)]
+    lower: usize,
+}
+
+/// What is done at the end of the first call after a restart, as functions of the program may run then: objects that it has
+/// freed were made again with their attributes, which the library may keep no longer than for that.
+#[derive(Debug, Default, PartialEq)]
+pub struct Late {
+    /// Datatypes to free, by the library's handles.
+    pub types: Vec<usize>,
+    /// Attributes to delete: the library's handles of communicators and keys. (Freeing one takes all its ranks.)
+    comms: Vec<(usize, usize)>,
 }
 
 /// Kinds of objects that have attributes, with the word in the names of their procedures.
 const KINDS: [(Kind, &str); 3] = [(Kind::Communicator, "Comm"), (Kind::Datatype, "Type"), (Kind::Window, "Win")];
 
 impl Session {
-    /// All attributes that the program has set, those of datatypes that it has freed first.
+    /// All attributes that the program has set, those of objects that it has freed first.
     pub fn attributes(&mut self) -> Vec<Attribute> {
         let mut found = std::mem::take(&mut self.lingering);
         found.retain(|attribute| self.lingers(attribute));
@@ -62,7 +76,7 @@ impl Session {
                 };
                 if flag != 0 {
                     let slot = crate::objects::slot(kind) as u8;
-                    found.push(Attribute { kind: slot, object: object as u64, key, value });
+                    found.push(Attribute { kind: slot, object: object as u64, key, value, lower });
                 }
             }
         }
@@ -94,7 +108,17 @@ impl Session {
                 _ => lower!(library, MPI_Win_set_attr(object, key, value)),
             };
         }
-        self.lingering = attributes.iter().filter(|attribute| self.lingers(attribute)).cloned().collect();
+        let lingering: Vec<Attribute> =
+            attributes.iter().filter(|attribute| self.lingers(attribute)).cloned().collect();
+        for mut attribute in lingering {
+            attribute.lower = self.object_of(&attribute).map_or(0, |object| object.lower);
+            if usize::from(attribute.kind) == crate::objects::slot(Kind::Communicator)
+                && let Some(key) = self.objects.get(Kind::Keyval, attribute.key)
+            {
+                self.late.comms.push((attribute.lower, key.lower));
+            }
+            self.lingering.push(attribute);
+        }
     }
 
     /// The object that an attribute is set on, if it is one of ours.
@@ -108,35 +132,60 @@ impl Session {
         self.object_of(attribute).is_some_and(|object| object.references == 0 && object.users > 0)
     }
 
+    /// Whether a datatype that the program has freed has attributes still.
+    pub fn has_lingering(&self, number: u32) -> bool {
+        self.lingering.iter().any(|attribute| self.decode(Kind::Datatype, attribute.object as usize) == Some(number))
+    }
+
     /// The library deletes an attribute of one of its objects.
     pub fn attribute_deleted(&mut self, kind: Kind, lower: usize, value: usize) {
         let slot = crate::objects::slot(kind) as u8;
-        let is_it = |a: &Attribute| {
-            (a.kind, a.value) == (slot, value) && self.object_of(a).is_some_and(|object| object.lower == lower)
-        };
+        let is_it = |a: &Attribute| (a.kind, a.value, a.lower) == (slot, value, lower);
         if let Some(gone) = self.lingering.iter().position(is_it) {
             self.lingering.remove(gone);
         }
     }
 }
 
-/// Frees a datatype, whose attributes may outlive it.
+/// Frees a datatype or a communicator, whose attributes may outlive it.
 ///
 /// # Safety
 /// A call of the gate.
-pub unsafe fn free_type(call: &mut Call) -> usize {
+pub unsafe fn free_object(call: &mut Call) -> usize {
     let mut s = session();
-    // SAFETY: the caller's: the datatype.
-    let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, Kind::Datatype)) };
-    let number = s.decode(Kind::Datatype, handle);
-    if number.and_then(|number| s.objects.get(Kind::Datatype, number)).is_some_and(|object| object.references == 1) {
+    let (kind, word) = KINDS[usize::from(call.shape.procedure.name == "MPI_Type_free")];
+    // SAFETY: the caller's: the object.
+    let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, kind)) };
+    let number = s.decode(kind, handle);
+    if number.and_then(|number| s.objects.get(kind, number)).is_some_and(|object| object.references == 1) {
         // Which of them outlive it is looked at where they are asked for.
-        let of_it = s.attributes_of(Kind::Datatype, "Type", &[handle]);
+        let of_it = s.attributes_of(kind, word, &[handle]);
         s.lingering.extend(of_it);
     }
     drop(s);
     // SAFETY: the caller's.
     unsafe { forward(call) }
+}
+
+/// Frees and deletes what is [`Late`].
+pub fn catch_up() {
+    let (library, late) = {
+        let mut s = session();
+        (s.library, std::mem::take(&mut s.late))
+    };
+    for (comm, key) in late.comms {
+        lower!(library, MPI_Comm_delete_attr(comm, key));
+    }
+    for lower in late.types {
+        let mut handle = lower;
+        lower!(library, MPI_Type_free(&raw mut handle));
+        let mut s = session();
+        let object = s.objects.by_lower(Kind::Datatype, lower).and_then(|number| s.objects.get(Kind::Datatype, number));
+        // The program may have asked for it again.
+        if object.is_some_and(|object| object.references == 0) {
+            s.objects.forget_lower(Kind::Datatype, lower);
+        }
+    }
 }
 
 /// Frees an attribute key. As long as attributes are set with it, it stays below, as MPI has it: the program may still name

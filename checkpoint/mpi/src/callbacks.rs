@@ -1,20 +1,22 @@
 //! Functions of the program that the library calls: reduction operations, copying and deleting attributes, error
-//! handlers, generalized requests. They run with the upper half's thread pointer, on handles in the program's form.
+//! handlers, generalized requests. They run with the upper half's thread pointer, on handles in the program's form; an
+//! exception that leaves one goes on where the program has called MPI.
 //!
 //! A callback that is not told whose it is (an operation, an error handler) gets a few instructions of its own that say so.
 use crate::forward::{arguments, forward_with};
 use crate::session::{Call, session};
+use crate::upper::{self, Upper};
 use crate::words::{handle_bytes, read_handle, read_status, write_handle, write_status};
-use phasecast_abi::Kind;
-use phasecast_process::gate::call_upper;
+use phasecast_abi::{Kind, Symbols};
+use phasecast_process::gate::{Frame, call_upper};
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 thread_local! {
-    /// The thread pointer that the calling thread has in the upper half.
-    pub static UPPER_FS: Cell<usize> = const { Cell::new(0) };
+    /// The frame of the call that the calling thread of the upper half is in.
+    pub static FRAME: Cell<*mut Frame> = const { Cell::new(std::ptr::null_mut()) };
     /// The stack pointer with which the calling thread has gone into a function of the program that MPI called, and in
     /// which of the [`LIVES`]; zero outside of one.
     static CALLED: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
@@ -67,19 +69,34 @@ fn stack_pointer() -> usize {
 /// Objects are made again or freed for the sake of an image: the program must not hear of it.
 pub static QUIET: AtomicBool = AtomicBool::new(false);
 
+/// Where the facade's function is that calls functions of the program.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes note of where the program has the facade.
+pub fn prepare(program: &Upper) {
+    CALLS.store(program.address(upper::CALLS).unwrap_or(0), Relaxed);
+}
+
 /// Calls a function of the program.
 ///
 /// # Safety
-/// It takes these arguments.
+/// It takes these arguments; the thread is in a call of the gate.
 unsafe fn upper(function: usize, args: [usize; 6]) -> usize {
-    let fs = UPPER_FS.get();
+    let frame = FRAME.get();
     let outermost = !inside();
     if outermost {
         CALLED.set((stack_pointer(), LIVES.load(Relaxed)));
         CALLBACKS.fetch_add(1, Relaxed);
     }
     // SAFETY: the caller's; this thread has come from the upper half with this thread pointer.
-    let result = unsafe { call_upper(fs, function, &args) };
+    let result = unsafe {
+        match CALLS.load(Relaxed) {
+            0 => call_upper((*frame).fs, function, &args),
+            calls => call_upper((*frame).fs, calls, &[frame as usize, function, &raw const args as usize, 0, 0, 0]),
+        }
+    };
+    // The function may have called MPI.
+    FRAME.set(frame);
     if outermost {
         CALLED.set((0, 0));
         CALLBACKS.fetch_sub(1, Relaxed);

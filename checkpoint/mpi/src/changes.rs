@@ -76,6 +76,8 @@ pub fn change_of(name: &'static str) -> Option<Change> {
         "Info_set" | "Info_delete" => Change::Named("entry"),
         "Type_commit" | "Errhandler_set" => Change::Whole(tail),
         "Win_attach" => Change::At(tail),
+        // What one info has said another does not take back.
+        _ if tail.ends_with("_set_info") => Change::At(tail),
         "Win_detach" => Change::Undone("Win_attach"),
         _ if tail.ends_with("_set_attr") || tail == "File_set_size" => return None,
         _ if tail.starts_with("T_") || tail.starts_with("Status_") || tail.starts_with("Abi_") => return None,

@@ -158,12 +158,19 @@ fn agree_on_comms(s: &mut Session) {
 }
 
 impl Session {
-    /// Takes in what has come: completes posted receives that have matched, receives what nobody has asked for.
+    /// Takes in what has come: completes posted receives that have matched, receives what is matched or what nobody has asked
+    /// for.
     ///
     /// # Errors
     /// If what has come cannot be received.
     pub fn progress(&mut self) -> Result<(), String> {
         self.test_pending();
+        // Senders of large messages wait for these.
+        let held: Vec<(u32, usize)> =
+            self.requests.messages.iter().filter(|(_, m)| m.taken.is_none()).map(|(&n, m)| (n, m.comm)).collect();
+        for (number, comm) in held {
+            self.take_held(number, comm)?;
+        }
         let comms: Vec<usize> = self.comms.keys().copied().collect();
         for comm in comms {
             // One that was freed while requests are under way on it cannot be probed.
@@ -214,12 +221,14 @@ impl Session {
         Ok(Message { comm, source: found.source, tag: found.tag, data })
     }
 
-    /// Completes receives and sends that are done.
+    /// Completes receives, sends and constructors of communicators that are done: messages may have come on these.
     fn test_pending(&mut self) {
         let pending: Vec<u32> = self
             .requests
             .all()
-            .filter(|(_, r)| r.stage == Stage::Active && matches!(r.what, What::Recv | What::Exchange | What::Send))
+            .filter(|(_, r)| {
+                r.stage == Stage::Active && matches!(r.what, What::Recv | What::Exchange | What::Send | What::NewComm)
+            })
             .map(|(number, _)| number)
             .collect();
         for number in pending {
@@ -276,16 +285,10 @@ impl Session {
         true
     }
 
-    /// Finishes what is still under way once all messages are in: sends, collectives, matched messages that are held.
+    /// Finishes what is still under way once all messages are in: sends and collectives.
     fn finish_requests(&mut self) -> Result<(), String> {
         // All ranks stand here: what they have all begun is soon done.
         let started = Instant::now();
-        // First: senders of large messages wait for these.
-        let held: Vec<(u32, usize)> =
-            self.requests.messages.iter().filter(|(_, m)| m.taken.is_none()).map(|(&n, m)| (n, m.comm)).collect();
-        for (number, comm) in held {
-            self.take_held(number, comm)?;
-        }
         loop {
             let open: Vec<(u32, What)> = self
                 .requests

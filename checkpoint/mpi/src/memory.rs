@@ -189,8 +189,9 @@ pub unsafe fn buffer(call: &mut Call) -> usize {
     let result = unsafe { crate::forward::forward(call) };
     if result as i32 == 0 {
         let mut s = session();
-        let attach = call.shape.procedure.name.contains("attach");
-        s.memory.attached = attach.then(|| (call.arg(0), call.arg(1)));
+        let name = call.shape.procedure.name;
+        let size = if name.ends_with("_c") { call.arg(1) } else { call.arg(1) as u32 as usize };
+        s.memory.attached = name.contains("attach").then(|| (call.arg(0), size));
     }
     result
 }

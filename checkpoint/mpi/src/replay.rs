@@ -1,6 +1,6 @@
 //! The state of a rank's MPI in an image, and making it again: objects from the log in its order, then receives and
 //! persistent requests.
-use crate::attributes::Attribute;
+use crate::attributes::{Attribute, Late};
 use crate::callbacks::{self, QUIET};
 use crate::calls::{MOST, by_name_index, call as invoke, lower};
 use crate::comms::Comm;
@@ -14,7 +14,7 @@ use crate::memory::Lent;
 use crate::objects::{KINDS, Objects};
 use crate::recorded::Recorded;
 use crate::requests::{Request, Requests, Stage, What};
-use crate::session::{Session, Traffic, install, session};
+use crate::session::{Session, Traffic, after_first_call, install, session};
 use crate::upper::Upper;
 use crate::windows::OneSided;
 use crate::words::Scratch;
@@ -139,12 +139,17 @@ impl State {
         s.restoring = false;
         QUIET.store(false, Relaxed);
         if let Some((at, size)) = s.memory.attached {
-            lower!(library, MPI_Buffer_attach(at, size));
+            let result = match i32::try_from(size) {
+                Ok(size) => lower!(library, MPI_Buffer_attach(at, size)),
+                Err(_) => lower!(library, MPI_Buffer_attach_c(at, size)),
+            };
+            if result != 0 {
+                return Err(format!("{} has no place for a buffer of {size} bytes", library.name));
+            }
         }
         drop(s);
         // SAFETY: the requests' arguments are the program's, whose memory is in place.
         unsafe { requests()? };
-        // The program's delete functions have run, or run when what keeps the dead alive is freed.
         QUIET.store(true, Relaxed);
         session().free_the_dead();
         QUIET.store(false, Relaxed);
@@ -221,16 +226,17 @@ unsafe fn again(record: &Record) -> Result<(), String> {
 }
 
 impl Session {
-    /// Frees what the program has freed but other objects needed.
+    /// Frees what the program has freed but other objects needed; where delete functions of the program may run then, later.
     fn free_the_dead(&mut self) {
-        let dead: Vec<(Kind, usize)> = self
-            .objects
-            .all()
-            .filter(|(_, _, object)| object.references == 0 && object.record.is_some() && object.lower != 0)
-            .map(|(kind, _, object)| (kind, object.lower))
-            .collect();
+        let all = self.objects.all();
+        let dead = all.filter(|(.., object)| object.references == 0 && object.record.is_some() && object.lower != 0);
+        let dead: Vec<(Kind, u32, usize)> = dead.map(|(kind, number, object)| (kind, number, object.lower)).collect();
         let library = self.library;
-        for (kind, mut handle) in dead {
+        for (kind, number, mut handle) in dead {
+            if kind == Kind::Datatype && self.has_lingering(number) {
+                self.late.types.push(handle);
+                continue;
+            }
             // As where the program has freed it.
             if kind != Kind::Errhandler {
                 self.objects.forget_lower(kind, handle);
@@ -243,6 +249,9 @@ impl Session {
                 Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
                 _ => 0,
             };
+        }
+        if self.late != Late::default() {
+            after_first_call();
         }
     }
 

@@ -35,7 +35,7 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
         "MPI_Comm_free_keyval" | "MPI_Type_free_keyval" | "MPI_Win_free_keyval" | "MPI_Keyval_free" => {
             return attributes::free_key;
         }
-        "MPI_Type_free" => return attributes::free_type,
+        "MPI_Comm_free" | "MPI_Type_free" => return attributes::free_object,
         "MPI_Register_datarep"
         | "MPI_Register_datarep_c"
         | "MPI_T_pvar_session_create"

@@ -77,8 +77,10 @@ pub struct Session {
     pub trouble: Option<String>,
     /// Attribute keys that the program has freed, by which procedure, while attributes were set with them.
     pub freed_keys: Vec<(usize, u32)>,
-    /// Attributes of datatypes that the program has freed, and that are still needed.
+    /// Attributes of objects that the program has freed, and that are still needed.
     pub lingering: Vec<crate::attributes::Attribute>,
+    /// What is done at the end of the first call after a restart.
+    pub late: crate::attributes::Late,
     /// Communicators in the making.
     pub making: Vec<crate::duplicates::Making>,
     /// Files with a split collective that is not ended.
@@ -116,7 +118,8 @@ pub struct Traffic {
 
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 static LOCKED: AtomicBool = AtomicBool::new(false);
-/// A position was reached in the call that is being carried out.
+/// There is something to do at the end of the call that is being carried out: a position was reached, or
+/// [`after_first_call`].
 static STOP: AtomicBool = AtomicBool::new(false);
 /// A thread is with the host because a position was reached; others go on meanwhile.
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -124,6 +127,11 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 /// Lets threads stop again after a replay left its upper half at a position.
 pub fn allow_stops() {
     STOPPED.store(false, Ordering::Release);
+}
+
+/// There is something [`Late`](crate::attributes::Late).
+pub fn after_first_call() {
+    STOP.store(true, Ordering::Relaxed);
 }
 
 /// Access to the session. With several threads that may call at once it is a lock: it must not be held while a procedure
@@ -200,6 +208,7 @@ pub fn install(session: Session) {
 impl Session {
     /// A session for a program that has done nothing yet.
     pub fn new(library: &'static Library, program: Upper, hooks: Hooks) -> Session {
+        callbacks::prepare(&program);
         let values = Values::new(program, library);
         let shapes = table(values.same(), library);
         map_arena();
@@ -227,6 +236,7 @@ impl Session {
             trouble: None,
             freed_keys: Vec::new(),
             lingering: Vec::new(),
+            late: crate::attributes::Late::default(),
             making: Vec::new(),
             split: Vec::new(),
             errors: crate::errors::Own::default(),
@@ -339,8 +349,7 @@ fn map_arena() {
 /// # Safety
 /// Called by the gate, with the lower half's thread pointer.
 pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
-    // SAFETY: the gate's frame.
-    crate::callbacks::UPPER_FS.set(unsafe { (*frame).fs });
+    callbacks::FRAME.set(frame);
     let pointer = SESSION.load(Ordering::Relaxed);
     if pointer.is_null() {
         // SAFETY: the gate's frame.
@@ -361,7 +370,7 @@ pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
     result
 }
 
-/// A position was reached in a call, which is complete, or in one of another thread.
+/// A position was reached in a call, which is complete, or in one of another thread; or it is the first after a restart.
 ///
 /// # Safety
 /// The frame is the call's.
@@ -370,7 +379,15 @@ unsafe fn stop(frame: *mut Frame, result: usize) -> usize {
     if callbacks::any_inside() {
         return result;
     }
-    let stop = session().hooks.stop;
+    crate::attributes::catch_up();
+    let stop = {
+        let s = session();
+        if s.events < s.next_stop {
+            STOP.store(false, Ordering::Relaxed);
+            return result;
+        }
+        s.hooks.stop
+    };
     if STOPPED.swap(true, Ordering::Acquire) {
         return result;
     }

@@ -11,6 +11,9 @@ use std::fs::File;
 /// A program or library of which only what is asked for is read: it may be tens of megabytes long.
 pub type Elf<'data> = ElfFile64<'data, Endianness, &'data ReadCache<File>>;
 
+/// The facade's function through which functions of the program are called.
+pub const CALLS: &str = "phasecast_facade_calls";
+
 /// The program's MPI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Upper {
@@ -27,7 +30,7 @@ impl Upper {
         let objects = objects(within)?;
         let library = objects.iter().find(|(_, path)| Abi::of_library(path).is_some())?.1.clone();
         let abi = Abi::of_library(&library)?;
-        let mut wanted: BTreeMap<&str, Option<usize>> = BTreeMap::new();
+        let mut wanted: BTreeMap<&str, Option<usize>> = BTreeMap::from([(CALLS, None)]);
         for constant in constants() {
             if let Value::Symbol(name) | Value::Variable(name) = constant.value(abi) {
                 wanted.insert(name, None);

@@ -1,0 +1,6 @@
+// Random calls of MPI, number 23 (fuzz.h).
+// stride: 7
+// refuses: nonblocking collective is under way that not all ranks have started
+#include "fuzz.h"
+
+int main(void) { return fuzz(23, 240, "fuzz_23"); }
