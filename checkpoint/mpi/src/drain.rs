@@ -331,6 +331,8 @@ impl Session {
         // SAFETY: there is room for a status of any interface.
         unsafe { write_status(self.library.abi, raw.as_mut_ptr() as usize, &known.into()) };
         let message = self.receive_message(comm, &mut handle, raw.as_mut_ptr() as usize)?;
+        // The library may give its handle to the next one.
+        self.objects.unset_lower(Kind::Message, number);
         self.requests.messages.insert(number, Matched { comm, taken: Some(message), found: Some(known) });
         Ok(())
     }

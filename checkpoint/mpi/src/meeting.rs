@@ -67,7 +67,14 @@ impl Ranks {
     ) -> Result<(), Refusal> {
         let (begun, mut barrier) = (Instant::now(), 0usize);
         lower!(self.library, MPI_Ibarrier(self.private, &raw mut barrier));
-        while !self.done(&mut barrier) {
+        loop {
+            // Once at least: what this rank holds is taken in here.
+            if let Err(failure) = meanwhile() {
+                refusal.get_or_insert(failure);
+            }
+            if self.done(&mut barrier) {
+                return self.agree(refusal);
+            }
             if let Some(patience) = patience.filter(|&patience| begun.elapsed() > patience) {
                 let waited = patience.as_secs_f64();
                 let reason = refusal.unwrap_or_else(|| {
@@ -78,12 +85,8 @@ impl Ranks {
                 left().push([barrier, vote]);
                 return Err(Refusal::Own(reason));
             }
-            if let Err(failure) = meanwhile() {
-                refusal.get_or_insert(failure);
-            }
             std::thread::yield_now();
         }
-        self.agree(refusal)
     }
 
     /// Waits for the ends of the meetings that this rank has left: all ranks come to each, sooner or later.

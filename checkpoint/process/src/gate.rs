@@ -41,6 +41,9 @@ pub struct Frame {
     pub ret: usize,
 }
 
+// The facade tells so to who unwinds the stack (`phasecast_facade_calls`).
+const _: () = assert!(std::mem::offset_of!(Frame, saved) == 72 && size_of::<Frame>() == 128);
+
 /// The mark of a call that has not returned.
 pub const MARK: u32 = 0x7068_6173;
 
