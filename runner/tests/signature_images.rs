@@ -63,6 +63,7 @@ fn manifest(analysis: &Analysis) -> Value {
                 "page_size": 4096, "rank_bytes": 3 * PAGE,
             },
             "cuts": [{"id": 0, "after": AFTER, "events": analysis.cut(AFTER), "seconds": 0.1, "bytes": 6 * PAGE, "files": ["/no/such/input"]}],
+            "later": ["/no/such/table"],
             "windows": [{"after": AFTER, "warm": 1, "measured": 3, "one_off": false}],
             "edges": [{"init_s": 0.1, "tail_s": 0.0}, {"init_s": 0.1, "tail_s": 0.0}],
             "verified": null,
@@ -113,8 +114,12 @@ fn another_machine_is_told_why_and_what_else_to_do() {
     let checks = checked.json()["checks"].as_array().expect("a list").clone();
     let failing: Vec<&Value> = checks.iter().filter(|check| check["ok"] == false).collect();
     assert_eq!(failing.len(), 2, "{failing:?}");
-    for (check, name, lacks) in [(failing[0], "processor", "no-such-feature"), (failing[1], "files", "/no/such/input")]
-    {
+    let lacking = [
+        (failing[0], "processor", "no-such-feature"),
+        (failing[1], "files", "/no/such/input"),
+        (failing[1], "files", "/no/such/table"),
+    ];
+    for (check, name, lacks) in lacking {
         assert_eq!(check["name"], name);
         assert!(check["reason"].as_str().is_some_and(|reason| reason.contains(lacks)), "{failing:?}");
     }
