@@ -2,7 +2,7 @@
 //! caller's registers in a [`Frame`] on the caller's stack, switches the thread pointer (FS) to the lower half's and
 //! calls the dispatcher. A frame is all that it takes to go on after the call: in this process, or in another that has
 //! the same memory.
-use crate::{processor_time, threads};
+use crate::{processor_time, segments, threads};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -174,16 +174,16 @@ unsafe extern "C" fn plain_time() {
 }
 
 /// From the upper half: r10 is the index of the procedure, everything else as the caller left it. The thread pointer is set
-/// first: it waits for what was stored before, and the frame is many stores.
+/// first: without a segment that waits for what was stored before, and the frame is many stores.
 #[unsafe(naked)]
 unsafe extern "C" fn crossing() {
     naked_asm!(
         "rdfsbase rax",
-        "cmp rax, [rip + {main_upper}]",
+        "cmp rax, [rip + {by_segment}]",
         "jne 3f",
-        "mov r11, [rip + {main_lower}]",
+        "mov r11d, {lower}",
+        "mov fs, r11d",
         "2:",
-        "wrfsbase r11",
         "push r15",
         "push r14",
         "push r13",
@@ -205,6 +205,9 @@ unsafe extern "C" fn crossing() {
         "call [rip + {dispatch}]",
         "jmp {finish}",
         "3:",
+        "mov r11, [rip + {main_lower}]",
+        "cmp rax, [rip + {main_upper}]",
+        "je 4f",
         "push rdi",
         "push rsi",
         "push rdx",
@@ -226,7 +229,11 @@ unsafe extern "C" fn crossing() {
         "pop rdx",
         "pop rsi",
         "pop rdi",
+        "4:",
+        "wrfsbase r11",
         "jmp 2b",
+        by_segment = sym segments::MAIN_UPPER,
+        lower = const segments::LOWER,
         main_upper = sym MAIN_UPPER,
         main_lower = sym MAIN_LOWER,
         dispatch = sym DISPATCH,
@@ -241,7 +248,11 @@ unsafe extern "C" fn crossing() {
 unsafe extern "C" fn finish() {
     naked_asm!(
         "mov rcx, [rsp + 8]",
-        "wrfsbase rcx",
+        "cmp rcx, [rip + {by_segment}]",
+        "jne 3f",
+        "mov ecx, {upper}",
+        "mov fs, ecx",
+        "2:",
         "mov dword ptr [rsp + 4], 0",
         "movq xmm0, rax",
         "add rsp, 72",
@@ -252,6 +263,11 @@ unsafe extern "C" fn finish() {
         "pop r14",
         "pop r15",
         "ret",
+        "3:",
+        "wrfsbase rcx",
+        "jmp 2b",
+        by_segment = sym segments::MAIN_UPPER,
+        upper = const segments::UPPER,
     )
 }
 
@@ -266,7 +282,7 @@ extern "C" fn unknown(upper: usize) -> usize {
         std::arch::asm!("syscall", inlateout("rax") 39usize => process, out("rcx") _, out("r11") _, options(nostack));
     }
     if thread == process {
-        MAIN_UPPER.store(upper, Relaxed);
+        set_main_upper(upper);
         return MAIN_LOWER.load(Relaxed);
     }
     threads::lower_fs(upper)
@@ -308,7 +324,12 @@ pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
 /// As for [`resume`].
 pub unsafe fn will_resume(frame: *mut Frame) {
     // SAFETY: the caller's.
-    MAIN_UPPER.store(unsafe { (*frame).fs }, Relaxed);
+    set_main_upper(unsafe { (*frame).fs });
+}
+
+fn set_main_upper(pointer: usize) {
+    MAIN_UPPER.store(pointer, Relaxed);
+    segments::set_upper(pointer);
 }
 
 /// Continues an upper half as if the call that made `frame` returned `result`. Returns as [`enter`] does.

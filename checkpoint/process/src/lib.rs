@@ -29,6 +29,7 @@ mod rebirth;
 mod reopen;
 mod repeat;
 mod same;
+mod segments;
 pub mod signals;
 pub mod space;
 mod stack;
@@ -55,6 +56,7 @@ pub use written::{Content, Written};
 pub fn prepare() -> Result<(), Error> {
     support::check()?;
     own::prepare()?;
+    segments::borrow();
     space::prepare();
     processors::prepare();
     stub::prepare()?;

@@ -1,5 +1,6 @@
 //! The upper half's calls that change its mappings: mmap, munmap, mremap, brk, shared memory. They run in the trap handler.
 use crate::own::Guarded;
+use crate::segments;
 use crate::space::{HUGE, PAGE, RANGE, TABLE, Table, page_up};
 use crate::sys::{error, failed, syscall};
 use libc::{EEXIST, EINVAL, ENOMEM, c_int};
@@ -58,6 +59,8 @@ pub(crate) unsafe fn trapped_mmap(args: [usize; 6]) -> isize {
     } else {
         let hint = address.checked_add(PAGE - 1).map_or(0, |a| a & !(PAGE - 1));
         let end = hint.saturating_add(len);
+        let low = if hint == 0 && wanted & libc::MAP_ANONYMOUS != 0 { segments::place(&table, len) } else { None };
+        let at_low = low.map(|place| map(place, wanted | libc::MAP_FIXED_NOREPLACE)).filter(|result| !failed(*result));
         let place = if hint >= RANGE.start && end <= RANGE.end && table.is_free(hint, end) {
             Some(hint)
         } else if wanted & libc::MAP_HUGETLB != 0 {
@@ -68,9 +71,10 @@ pub(crate) unsafe fn trapped_mmap(args: [usize; 6]) -> isize {
         } else {
             table.find(len, PAGE)
         };
-        match place {
-            Some(place) => map(place, wanted | libc::MAP_FIXED_NOREPLACE),
-            None => error(ENOMEM),
+        match (at_low, place) {
+            (Some(result), _) => result,
+            (None, Some(place)) => map(place, wanted | libc::MAP_FIXED_NOREPLACE),
+            (None, None) => error(ENOMEM),
         }
     };
     if !failed(result) {

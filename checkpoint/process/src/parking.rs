@@ -3,7 +3,7 @@
 use crate::processor_time::{self, Used};
 use crate::processors::{self, Places};
 use crate::repeat::{Waiting, repeat};
-use crate::space::{self, in_range};
+use crate::space::{self, in_range, is_upper_pointer};
 use crate::sys::{self, error, failed, syscall};
 use crate::{Error, asking, gate, signals, stub, xstate};
 use libc::{REG_RIP, REG_RSP, c_int};
@@ -131,7 +131,7 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
     // SAFETY: the kernel's record, which the return from the signal puts back.
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };
     let at = registers[REG_RIP as usize] as usize;
-    if !in_range(fs) || !(space::contains_blocked(at) || stub::contains(at)) {
+    if !is_upper_pointer(fs) || !(space::contains_blocked(at) || stub::contains(at)) {
         slot.state.store(BUSY, Release);
         sys::wake(&slot.state);
         return 1;
@@ -207,7 +207,7 @@ fn guess(fs: usize) -> usize {
     let tid = sys::gettid();
     let mut found = (0x200..0x400).step_by(4).map(|at| fs + at).filter(|at| {
         // SAFETY: within the C library's record of the thread, which is larger.
-        in_range(fs) && unsafe { *(*at as *const u32) } == tid
+        is_upper_pointer(fs) && unsafe { *(*at as *const u32) } == tid
     });
     match (found.next(), found.next()) {
         (Some(one), None) => one,

@@ -2,7 +2,7 @@
 //! the program's thread pointer, wherever the signal struck. SIGSYS (the fence) and one more (stopping threads) are the
 //! host's; they are never blocked, and what the program wants of them is only noted.
 use crate::own::Who;
-use crate::space::in_range;
+use crate::space::is_upper_pointer;
 use crate::sys::{self, error, failed, syscall};
 use crate::{Error, threads};
 use libc::{EINVAL, SIG_DFL, SIG_IGN, SIGSYS, c_int};
@@ -275,8 +275,8 @@ unsafe extern "C" fn pick(signal: c_int, info: *const libc::siginfo_t, _context:
     if handler == SIG_DFL || handler == SIG_IGN {
         return none;
     }
-    let upper = if in_range(fs) { 0 } else { threads::upper_of(fs) };
-    if !in_range(fs) && upper == 0 {
+    let upper = if is_upper_pointer(fs) { 0 } else { threads::upper_of(fs) };
+    if !is_upper_pointer(fs) && upper == 0 {
         forward(signal, info);
         return none;
     }

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The addresses reserved for the upper half. A program that is not position-independent has its own low ones besides.
 pub const RANGE: Range<usize> = 0x2000_0000_0000..0x2800_0000_0000;
 
+/// Addresses below programs, for what must lie below 4 GiB ([`crate::segments`]).
+pub(crate) const LOW: Range<usize> = 0x8_0000..0x20_0000;
+
 pub(crate) const PAGE: usize = 4096;
 pub(crate) const HUGE: usize = 2 << 20;
 /// As many mappings as the kernel grants a process by default.
@@ -120,19 +123,24 @@ impl Table {
 
     /// The highest free place in the range for `len` bytes.
     pub(crate) fn find(&self, len: usize, align: usize) -> Option<usize> {
+        self.find_in(RANGE, len, align)
+    }
+
+    /// The same in another range.
+    pub(crate) fn find_in(&self, within: Range<usize>, len: usize, align: usize) -> Option<usize> {
         let room = if align > PAGE { len.checked_add(align)? } else { len };
-        let mut end = RANGE.end;
+        let mut end = within.end;
         for &(from, to) in self.spans().iter().rev() {
-            let bottom = to.max(RANGE.start);
+            let bottom = to.max(within.start);
             if end.checked_sub(bottom).is_some_and(|gap| gap >= room) {
                 return Some((end - len) & !(align - 1));
             }
-            if from <= RANGE.start {
+            if from <= within.start {
                 return None;
             }
             end = end.min(from);
         }
-        (end - RANGE.start >= room).then(|| (end - len) & !(align - 1))
+        (end - within.start >= room).then(|| (end - len) & !(align - 1))
     }
 
     pub(crate) fn anonymous_align(len: usize) -> usize {
@@ -168,6 +176,12 @@ pub(crate) fn prepare() {
 #[inline(always)]
 pub const fn in_range(address: usize) -> bool {
     address >= RANGE.start && address < RANGE.end
+}
+
+/// Whether a thread pointer is one of the upper half.
+#[inline(always)]
+pub(crate) fn is_upper_pointer(pointer: usize) -> bool {
+    in_range(pointer) || LOW.contains(&pointer)
 }
 
 /// Whether an address is the upper half's, mapped in the range or below.
@@ -395,5 +409,12 @@ mod tests {
         t.remove(first, first + 0x1000);
         assert_eq!(t.find(0x1000, PAGE).unwrap(), first);
         assert!(t.find(RANGE.end - RANGE.start, PAGE).is_none());
+        // Another range has nothing to do with it.
+        let low = t.find_in(LOW, 0x3000, PAGE).unwrap();
+        assert_eq!(low, LOW.end - 0x3000);
+        t.insert(low, LOW.end);
+        t.insert(0x40_0000, 0x50_0000);
+        assert_eq!(t.find_in(LOW, 0x1000, PAGE).unwrap(), low - 0x1000);
+        assert!(t.find_in(LOW, LOW.len() - 0x2000, PAGE).is_none());
     }
 }

@@ -49,17 +49,42 @@ fn supply() {
         }
         let Some(loan) = LOANS.get(made as usize) else { continue };
         let spawned = std::thread::Builder::new().name("phasecast-parked".into()).stack_size(128 << 10).spawn(|| {
-            loan.lower.store(gate::thread_pointer(), Release);
-            PARKED.fetch_add(1, Release);
-            sys::wake(&PARKED);
-            let never = AtomicU32::new(0);
-            loop {
-                sys::wait(&never, 0);
-            }
+            park(|pointer| {
+                loan.lower.store(pointer, Release);
+                PARKED.fetch_add(1, Release);
+                sys::wake(&PARKED);
+            })
         });
         match spawned {
             Ok(_) => made += 1,
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Lends the calling thread's pointer, and waits for good.
+pub(crate) fn park(lend: impl FnOnce(usize)) -> ! {
+    let pointer = gate::thread_pointer();
+    forget_processor(pointer);
+    lend(pointer);
+    let never = AtomicU32::new(0);
+    loop {
+        sys::wait(&never, 0);
+    }
+}
+
+/// Has the kernel no longer note by this thread pointer, which another thread is to use, on which processor the calling
+/// thread runs: the C library then asks.
+fn forget_processor(pointer: usize) {
+    const UNREGISTER: usize = 1;
+    const SIGNATURE: usize = 0x5305_3053;
+    /// The area that the C library registers.
+    const LENGTH: usize = 32;
+    // SAFETY: a number that C libraries have which register such an area; the call ends what they have begun.
+    unsafe {
+        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) as *const isize;
+        if !offset.is_null() {
+            syscall!(libc::SYS_rseq, pointer.wrapping_add_signed(*offset), LENGTH, UNREGISTER, SIGNATURE);
         }
     }
 }
