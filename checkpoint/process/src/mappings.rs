@@ -60,22 +60,20 @@ pub(crate) unsafe fn trapped_mmap(args: [usize; 6]) -> isize {
         let hint = address.checked_add(PAGE - 1).map_or(0, |a| a & !(PAGE - 1));
         let end = hint.saturating_add(len);
         let low = if hint == 0 && wanted & libc::MAP_ANONYMOUS != 0 { segments::place(&table, len) } else { None };
-        let at_low = low.map(|place| map(place, wanted | libc::MAP_FIXED_NOREPLACE)).filter(|result| !failed(*result));
-        let place = if hint >= RANGE.start && end <= RANGE.end && table.is_free(hint, end) {
-            Some(hint)
-        } else if wanted & libc::MAP_HUGETLB != 0 {
-            table.find(len, page)
-        } else if wanted & libc::MAP_ANONYMOUS != 0 {
-            let align = Table::anonymous_align(len);
-            table.find(len, align).or_else(|| table.find(len, PAGE))
-        } else {
-            table.find(len, PAGE)
+        let place = || {
+            if hint >= RANGE.start && end <= RANGE.end && table.is_free(hint, end) {
+                Some(hint)
+            } else if wanted & libc::MAP_HUGETLB != 0 {
+                table.find(len, page)
+            } else if wanted & libc::MAP_ANONYMOUS != 0 {
+                let align = Table::anonymous_align(len);
+                table.find(len, align).or_else(|| table.find(len, PAGE))
+            } else {
+                table.find(len, PAGE)
+            }
         };
-        match (at_low, place) {
-            (Some(result), _) => result,
-            (None, Some(place)) => map(place, wanted | libc::MAP_FIXED_NOREPLACE),
-            (None, None) => error(ENOMEM),
-        }
+        let at = |place| map(place, wanted | libc::MAP_FIXED_NOREPLACE);
+        low.map(at).filter(|result| !failed(*result)).unwrap_or_else(|| place().map_or(error(ENOMEM), at))
     };
     if !failed(result) {
         let start = result as usize;
