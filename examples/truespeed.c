@@ -1,7 +1,7 @@
 /* A program whose speed is that of its memory: truespeed KIND MB ITERATIONS.
  * KIND: stream (large arrays front to back), cache (arrays that fit), gather (places in no order), huge (as stream, in huge
  * pages where the machine has them), mixed (huge and small pages, written, zero and untouched, in places in no order).
- * Each iteration ends with an MPI_Barrier. At its end each rank prints how much of its memory stands in huge pages, in bytes,
+ * Each iteration ends with an MPI_Barrier. At the end rank 0 prints of each rank how much of its memory stands in huge pages, in bytes,
  * and of each iteration the seconds on the wall and of the processor. */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    double *times = calloc(2 * iterations, sizeof *times), sum = 0;
+    double *times = calloc(2 * iterations + 1, sizeof *times), sum = 0;
     double *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || !times) return 1;
     int mixed = !strcmp(kind, "mixed"), is_gather = mixed || !strcmp(kind, "gather"), is_cache = !strcmp(kind, "cache");
@@ -85,14 +85,17 @@ int main(int argc, char **argv) {
     if (sum == 42) printf("sum %g\n", sum);
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int turn = 0; turn < size; turn++) {
-        if (turn == rank) {
-            printf("rank %d huge %lu times", rank, huge_pages(memory, bytes));
-            for (size_t k = 0; k < 2 * iterations; k++) printf(" %.6f", times[k]);
-            printf("\n");
-            fflush(stdout);
-        }
-        MPI_Barrier(MPI_COMM_WORLD);
+    /* Of what several ranks print, a launcher may mix the lines. */
+    size_t words = 2 * iterations + 1;
+    double *all = calloc((size_t)size * words, sizeof *all);
+    if (!all) return 1;
+    times[2 * iterations] = (double)huge_pages(memory, bytes);
+    MPI_Gather(times, (int)words, MPI_DOUBLE, all, (int)words, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    for (int of = 0; rank == 0 && of < size; of++) {
+        double *its = all + (size_t)of * words;
+        printf("rank %d huge %.0f times", of, its[2 * iterations]);
+        for (size_t k = 0; k < 2 * iterations; k++) printf(" %.6f", its[k]);
+        printf("\n");
     }
     MPI_Finalize();
     return 0;
