@@ -116,7 +116,8 @@ fn a_live_prediction_outlives_its_launcher() {
         let place = Place::alone();
         let program = place.program(mpi, "stencil.c");
         let mut sign = place.phasecast(&["sign", "--live", "-n", "2", "-o", "app.phc", "--"]);
-        run(sign.arg(&program).args(["64", "500"])).succeeded();
+        sign.arg(&program).args(["64", "500"]);
+        until_it_pays(|| run(&mut sign)).succeeded();
         let predict = || {
             let mut predict = place.phasecast(&["predict", "app.phc", "--launcher", launcher, "--"]);
             predict.arg(&program).args(["512", "1000000"]);

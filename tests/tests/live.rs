@@ -3,7 +3,7 @@
 
 use nix::sys::signal::Signal;
 use phasecast_tests::mpi::Mpi;
-use phasecast_tests::place::{Place, json, send};
+use phasecast_tests::place::{Place, json, send, until_it_pays};
 use phasecast_tests::process::{Outcome, run, start};
 use serde_json::Value;
 use std::fs;
@@ -15,8 +15,17 @@ fn sign(place: &Place, program: &Path, args: &[&str]) -> Outcome {
     run(command.arg(program).args(args))
 }
 
+fn signed(place: &Place, program: &Path, args: &[&str]) -> Outcome {
+    until_it_pays(|| sign(place, program, args)).succeeded()
+}
+
 fn predict(place: &Place, program: &Path, args: &[&str]) -> Command {
-    let mut command = place.phasecast(&["predict", "app.phc", "--json", "--"]);
+    predict_after("0.3", place, program, args)
+}
+
+/// A prediction that stops when so much of the run lies behind.
+fn predict_after(share: &str, place: &Place, program: &Path, args: &[&str]) -> Command {
+    let mut command = place.phasecast(&["predict", "app.phc", "--share", share, "--json", "--"]);
     command.arg(program).args(args);
     command
 }
@@ -25,7 +34,7 @@ fn predict(place: &Place, program: &Path, args: &[&str]) -> Command {
 fn a_signature_of_one_mpi_predicts_under_the_other() {
     let place = Place::new();
     let steps = ["256", "3000"];
-    let signed = sign(&place, &place.program(Mpi::OpenMpi, "stencil.c"), &steps).succeeded();
+    let signed = signed(&place, &place.program(Mpi::OpenMpi, "stencil.c"), &steps);
     let signed = json(&signed);
     assert_eq!(signed["ranks"], 2, "{signed}");
     assert!(signed["phases"].as_array().is_some_and(|p| p.iter().any(|p| p["weight"].as_u64() > Some(3))), "{signed}");
@@ -54,7 +63,7 @@ fn a_signature_of_one_mpi_predicts_under_the_other() {
 #[test]
 fn what_is_not_the_signed_program_is_told() {
     let place = Place::new();
-    sign(&place, &place.program(Mpi::Mpich, "stencil.c"), &["64", "2000"]).succeeded();
+    signed(&place, &place.program(Mpi::Mpich, "stencil.c"), &["64", "2000"]);
     let other = run(&mut predict(&place, &place.program(Mpi::Mpich, "cg.c"), &["64", "400"])).succeeded();
     assert!(json(&other)["notes"].to_string().contains("differently"), "{other:?}");
     place.assert_clean(&["app.phc"]);
@@ -63,9 +72,10 @@ fn what_is_not_the_signed_program_is_told() {
 #[test]
 fn a_program_that_fails_is_no_prediction() {
     let place = Place::new();
-    sign(&place, &place.program(Mpi::Mpich, "stencil.c"), &["64", "500"]).succeeded();
+    signed(&place, &place.program(Mpi::Mpich, "stencil.c"), &["64", "500"]);
     for source in ["abort.c", "segv.c"] {
-        let failed = run(&mut predict(&place, &place.program(Mpi::Mpich, source), &[]));
+        // Before that it may be predicted by what it has done so far.
+        let failed = run(&mut predict_after("1", &place, &place.program(Mpi::Mpich, source), &[]));
         assert_eq!(failed.code, 1, "{failed:?}");
         assert!(failed.stderr.contains("failed on this machine"), "{failed:?}");
         assert!(failed.stdout.is_empty(), "{failed:?}");
@@ -89,16 +99,16 @@ fn a_killed_rank_and_an_interrupt_end_everything() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let _ = fs::remove_file(place.path().join("app.phc"));
         let program = place.program(mpi, "stencil.c");
-        sign(&place, &program, &["64", "500"]).succeeded();
+        signed(&place, &program, &["64", "500"]);
 
-        let running = start(&mut predict(&place, &program, &["512", "1000000"]));
+        let running = start(&mut predict_after("1", &place, &program, &["512", "1000000"]));
         let ranks = place.wait_for_ranks(".phasecast-");
         assert!(send(ranks[1], Signal::SIGKILL));
         let outcome = running.finish();
         assert_eq!(outcome.code, 1, "{outcome:?}");
         place.assert_clean(&["app.phc"]);
 
-        let running = start(&mut predict(&place, &program, &["512", "1000000"]));
+        let running = start(&mut predict_after("1", &place, &program, &["512", "1000000"]));
         place.wait_for_ranks(".phasecast-");
         assert!(send(running.id() as i32, Signal::SIGINT));
         let outcome = running.finish();
@@ -112,7 +122,7 @@ fn a_killed_rank_and_an_interrupt_end_everything() {
 fn a_damaged_signature_is_refused() {
     let place = Place::new();
     let program = place.program(Mpi::Mpich, "stencil.c");
-    sign(&place, &program, &["64", "500"]).succeeded();
+    signed(&place, &program, &["64", "500"]);
     let file = place.path().join("app.phc");
     let whole = fs::read(&file).expect("it was written");
     for at in (0..whole.len()).step_by(whole.len() / 12) {

@@ -53,11 +53,11 @@ impl<'a> Observation<'a> {
     pub fn run(&mut self, launch: &mut Launch, mut stop: impl FnMut(&Self) -> bool) -> Result<Outcome> {
         loop {
             let ended = launch.ended()?;
+            if let Some((status, _)) = ended.filter(|(status, _)| !status.success()) {
+                bail!("the program failed on this machine ({status}); nothing can be predicted from a failed run");
+            }
             self.poll()?;
-            if let Some((status, at)) = ended {
-                if !status.success() {
-                    bail!("the program failed on this machine ({status}); nothing can be predicted from a failed run");
-                }
+            if let Some((_, at)) = ended {
                 if self.trackers.iter().any(Option::is_none) {
                     bail!(
                         "the program ended before all {} ranks had called MPI_Init under the tracer. Does the launcher belong to the MPI that the program was built with?",
