@@ -232,7 +232,7 @@ unsafe extern "C" fn crossing() {
         "4:",
         "wrfsbase r11",
         "jmp 2b",
-        by_segment = sym segments::MAIN_UPPER,
+        by_segment = sym segments::UPPER_BASE,
         lower = const segments::LOWER,
         main_upper = sym MAIN_UPPER,
         main_lower = sym MAIN_LOWER,
@@ -266,7 +266,7 @@ unsafe extern "C" fn finish() {
         "3:",
         "wrfsbase rcx",
         "jmp 2b",
-        by_segment = sym segments::MAIN_UPPER,
+        by_segment = sym segments::UPPER_BASE,
         upper = const segments::UPPER,
     )
 }

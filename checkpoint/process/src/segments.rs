@@ -23,9 +23,9 @@ const fn selector(entry: u16) -> u16 {
 }
 
 /// The main thread's pointer in the upper half if both halves' segments are set, else zero.
-pub(crate) static MAIN_UPPER: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static UPPER_BASE: AtomicUsize = AtomicUsize::new(0);
 /// The same of the lower half, on whose segment the main thread runs.
-static MAIN_LOWER: AtomicUsize = AtomicUsize::new(0);
+static LOWER_BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// Has the calling thread, the main one, borrow a thread pointer of the lower half that lies low. To be called before it
 /// does anything that depends on the thread.
@@ -34,7 +34,7 @@ pub(crate) fn borrow() {
     if describe(LOWER, lower) {
         // SAFETY: a thread pointer that the C library made, of a thread that does nothing with it.
         unsafe { std::arch::asm!("mov fs, {:e}", in(reg) u32::from(LOWER), options(nostack, preserves_flags)) };
-        MAIN_LOWER.store(lower, Relaxed);
+        LOWER_BASE.store(lower, Relaxed);
     }
 }
 
@@ -79,9 +79,9 @@ fn parked() -> Option<usize> {
 
 /// Sets the segment of the upper half's main thread. Runs under either thread pointer.
 pub(crate) fn set_upper(pointer: usize) {
-    MAIN_UPPER.store(0, Relaxed);
-    if MAIN_LOWER.load(Relaxed) != 0 && describe(UPPER, pointer) {
-        MAIN_UPPER.store(pointer, Relaxed);
+    UPPER_BASE.store(0, Relaxed);
+    if LOWER_BASE.load(Relaxed) != 0 && describe(UPPER, pointer) {
+        UPPER_BASE.store(pointer, Relaxed);
     }
 }
 
@@ -100,7 +100,7 @@ fn describe(selector: u16, base: usize) -> bool {
 /// Where the upper half's dynamic linker gets memory that its thread pointer may come to lie in; none once that is set, or
 /// where there is no use in it.
 pub(crate) fn place(table: &Table, len: usize) -> Option<usize> {
-    let lower = MAIN_LOWER.load(Relaxed);
+    let lower = LOWER_BASE.load(Relaxed);
     let early = lower != 0 && gate::thread_pointer() == lower;
     if early { table.find_in(LOW, len, PAGE) } else { None }
 }
