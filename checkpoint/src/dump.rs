@@ -7,11 +7,11 @@ use crate::memory_kinds::{Kind, Kinds, Stretch};
 use crossbeam_channel::bounded;
 use phasecast_image::store::page_hash;
 use phasecast_image::{Backing, Content, Flags, HUGE_PAGES, PAGE, PageHash, Protection, Region, Run, State, Store};
-use phasecast_process::files;
+use phasecast_process::files::{self, Number};
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -95,7 +95,7 @@ struct Dump<'a> {
     mem: File,
     kinds: Kinds,
     /// Files that the program has open for writing: path, device and number.
-    writing: Vec<(PathBuf, (u64, u64))>,
+    writing: Vec<(PathBuf, Number)>,
     /// Where pages are copied that cannot be used where they are.
     space: Vec<u8>,
     hashes: Vec<u128>,
@@ -134,10 +134,10 @@ impl Dump<'_> {
     /// Whether a file that is mapped shared is written by the program, by calls: then what is mapped must follow it.
     fn follows(&self, mapping: &Mapping) -> Result<bool, MemoryError> {
         let path = Path::new(&mapping.name);
-        let file = fs::metadata(path).ok().map(|file| (file.is_file(), (file.dev(), file.ino())));
-        let is_it = |open: &&(PathBuf, (u64, u64))| open.0 == path || file.is_some_and(|file| file.1 == open.1);
+        let file = fs::metadata(path).ok().map(|file| (file.is_file(), files::number(&file)));
+        let is_it = |open: &&(PathBuf, Number)| open.0 == path || file.is_some_and(|file| file.1 == open.1);
         let open = self.writing.iter().find(is_it);
-        let sound = |open: &(PathBuf, (u64, u64))| open.0 == path && file == Some((true, open.1));
+        let sound = |open: &(PathBuf, Number)| open.0 == path && file == Some((true, open.1));
         if mapping.protection.allows(Protection::WRITE) || open.is_some_and(|open| !sound(open)) {
             return Err(MemoryError::Shared { name: mapping.name.clone(), start: mapping.start });
         }

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use phasecast_image::{State, Store};
 use phasecast_mpi::{Hooks, Library, Refusal, Taken, session};
 use phasecast_process::gate::{self, Frame};
-use phasecast_process::{Cpu, Start, apart, children, fence, files, signals, space, threads};
+use phasecast_process::{Cpu, Start, children, fence, files, signals, space, threads};
 use phasecast_trace::codec;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -223,7 +223,7 @@ impl Checkpoint {
             mpi: s.library.version(),
             abi: format!("{:?}", s.library.abi),
             cuts: self.reports.clone(),
-            later: apart::read_later(),
+            later: phasecast_process::read_later(),
         };
         drop(s);
         write_report(&self.plan.images, rank, &report);

@@ -3,7 +3,6 @@
 pub use crate::overlay::note;
 use crate::overlay::{self, Opened};
 use crate::sys::{error, failed};
-pub use crate::written::read_later;
 use libc::{EEXIST, ENOENT, c_int};
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind::AlreadyExists, Read};

@@ -2,7 +2,8 @@
 use crate::Error;
 use crate::descriptors::{OWN, RESERVED, program};
 pub use crate::reopen::{clear, restore};
-use crate::same::{Stream, is_terminal, metadata, number, same};
+pub use crate::same::{Number, number};
+use crate::same::{Stream, is_terminal, metadata, same};
 use crate::written::{self, Content, Written};
 use crate::{named, overlay};
 use libc::c_int;
@@ -56,7 +57,7 @@ pub struct OpenFile {
     /// Where the next byte is read or written.
     pub offset: i64,
     /// Device and number of what it stands for.
-    pub number: (u64, u64),
+    pub number: Number,
     /// What it stands for.
     pub what: What,
 }
@@ -178,7 +179,7 @@ pub fn release() {
 }
 
 /// Files that the program has open for writing: path, device and number.
-pub fn open_for_writing() -> Vec<(PathBuf, (u64, u64))> {
+pub fn open_for_writing() -> Vec<(PathBuf, Number)> {
     let writes = |fd: &c_int| {
         // SAFETY: asks for flags.
         let flags = unsafe { libc::fcntl(*fd, libc::F_GETFL) };

@@ -3,10 +3,10 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// Device and number of a file.
-pub(crate) type Number = (u64, u64);
+pub type Number = (u64, u64);
 
 /// Device and number of a file.
-pub(crate) fn number(data: &Metadata) -> Number {
+pub fn number(data: &Metadata) -> Number {
     (data.dev(), data.ino())
 }
 
