@@ -149,6 +149,44 @@ static void cancel(void) {
     }
 }
 
+/* Several messages from one neighbour, which are taken as they come: in any order, all at once or in two steps. */
+enum { SEVERAL = 6 };
+static MPI_Request several_in[SEVERAL], several_out[SEVERAL];
+static int several_left;
+
+static void take_several(int way, int in[][40], int salt) {
+    while (several_left && (way < 4 || several_left != SEVERAL / 2)) {
+        int n = 1, there = 1, at[SEVERAL];
+        MPI_Status found[SEVERAL];
+        if (way == 1) MPI_Waitsome(SEVERAL, several_in, &n, at, found);
+        else if (way == 2) MPI_Testany(SEVERAL, several_in, at, &there, found);
+        else if (way == 3) MPI_Testsome(SEVERAL, several_in, &n, at, found);
+        else MPI_Waitany(SEVERAL, several_in, at, found);
+        for (int i = 0; there && i < n; i++) {
+            CHECK(found[i].MPI_SOURCE == before && found[i].MPI_TAG == 6000 + at[i]);
+            CHECK(several_in[at[i]] == MPI_REQUEST_NULL && filled(in[at[i]], 40, salt + at[i]));
+            several_left--;
+        }
+    }
+    if (!several_left) MPI_Waitall(SEVERAL, several_out, MPI_STATUSES_IGNORE);
+}
+
+static void several(int way) {
+    static int in[SEVERAL][40], out[SEVERAL][40], salt;
+    if (several_left) {
+        take_several(way, in, salt);
+        return;
+    }
+    salt = draw(1000);
+    several_left = SEVERAL;
+    for (int i = 0; i < SEVERAL; i++)
+        MPI_Irecv(in[i], 40, MPI_INT, before, 6000 + i, MPI_COMM_WORLD, &several_in[i]);
+    for (int i = 0; i < SEVERAL; i++) {
+        fill(out[i], 40, salt + i);
+        (i % 2 ? MPI_Issend : MPI_Isend)(out[i], 40, MPI_INT, after, 6000 + i, MPI_COMM_WORLD, &several_out[i]);
+    }
+}
+
 static void replace(void) {
     int salt = draw(1000), number = 10 * salt + rank;
     MPI_Sendrecv_replace(&number, 1, MPI_INT, after, 4001, before, 4001, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -162,7 +200,7 @@ static void end_comm(struct comm *c, int leaves) {
 }
 
 static void random_step(void) {
-    int what = draw(100);
+    int what = draw(106);
     struct type *t = &types[draw(TYPES)];
     struct comm *c = &comms[1 + draw(COMMS - 1)];
     if (what < 16) new_message();
@@ -179,11 +217,13 @@ static void random_step(void) {
     else if (what < 94) pack();
     else if (what < 97) window();
     else if (what < 99) cancel();
-    else replace();
+    else if (what < 100) replace();
+    else several(draw(5));
 }
 
 static void finish_everything(void) {
     if (unanswered != MPI_REQUEST_NULL) cancel();
+    if (several_left) several(1);
     for (int i = 0; i < COMMS; i++) finish_all(i, 0);
     for (int i = 1; i < COMMS; i++)
         if (comms[i].live) end_comm(&comms[i], 0);
