@@ -55,7 +55,11 @@ impl Session {
                 handles
                     .extend(["MPI_COMM_WORLD", "MPI_COMM_SELF"].into_iter().filter_map(|name| self.values.above(name)));
             }
-            found.extend(self.attributes_of(kind, word, &handles));
+            let mut of_these = self.attributes_of(kind, word, &handles);
+            // Under two handles the library may have lent the same object, of which the next library makes two.
+            let is_same = |a: &Attribute, b: &Attribute| (a.kind, a.key, a.lower) == (b.kind, b.key, b.lower);
+            of_these.retain(|attribute| !self.lingering.iter().any(|other| is_same(attribute, other)));
+            found.append(&mut of_these);
         }
         found
     }
@@ -130,6 +134,14 @@ impl Session {
     /// Whether an attribute's object is one that the program has freed and that is still needed.
     fn lingers(&self, attribute: &Attribute) -> bool {
         self.object_of(attribute).is_some_and(|object| object.references == 0 && object.users > 0)
+    }
+
+    /// An object is no more, and so are its attributes; they may be those of another one still, as a library may have
+    /// lent the program the same object under two handles.
+    pub fn forget_attributes(&mut self, kind: Kind, index: u32) {
+        let slot = crate::objects::slot(kind) as u8;
+        let handle = self.objects.encode(kind, index) as u64;
+        self.lingering.retain(|attribute| (attribute.kind, attribute.object) != (slot, handle));
     }
 
     /// Whether a datatype that the program has freed has attributes still.

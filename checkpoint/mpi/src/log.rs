@@ -370,6 +370,7 @@ impl Session {
         if kind == Kind::Communicator {
             self.forget_comm(self.objects.encode(kind, index));
         }
+        self.forget_attributes(kind, index);
         self.objects.release(kind, index);
     }
 
