@@ -20,13 +20,17 @@ fn signed(place: &Place, program: &Path, args: &[&str]) -> Outcome {
 }
 
 fn predict(place: &Place, program: &Path, args: &[&str]) -> Command {
-    predict_after("0.3", place, program, args)
+    predict_with(&[], place, program, args)
 }
 
-/// A prediction that stops when so much of the run lies behind.
-fn predict_after(share: &str, place: &Place, program: &Path, args: &[&str]) -> Command {
-    let mut command = place.phasecast(&["predict", "app.phc", "--share", share, "--json", "--"]);
-    command.arg(program).args(args);
+/// A prediction that is made when the run has ended.
+fn predict_whole(place: &Place, program: &Path, args: &[&str]) -> Command {
+    predict_with(&["--share", "1"], place, program, args)
+}
+
+fn predict_with(more: &[&str], place: &Place, program: &Path, args: &[&str]) -> Command {
+    let mut command = place.phasecast(&["predict", "app.phc", "--json"]);
+    command.args(more).arg("--").arg(program).args(args);
     command
 }
 
@@ -75,7 +79,7 @@ fn a_program_that_fails_is_no_prediction() {
     signed(&place, &place.program(Mpi::Mpich, "stencil.c"), &["64", "500"]);
     for source in ["abort.c", "segv.c"] {
         // Before that it may be predicted by what it has done so far.
-        let failed = run(&mut predict_after("1", &place, &place.program(Mpi::Mpich, source), &[]));
+        let failed = run(&mut predict_whole(&place, &place.program(Mpi::Mpich, source), &[]));
         assert_eq!(failed.code, 1, "{failed:?}");
         assert!(failed.stderr.contains("failed on this machine"), "{failed:?}");
         assert!(failed.stdout.is_empty(), "{failed:?}");
@@ -101,14 +105,14 @@ fn a_killed_rank_and_an_interrupt_end_everything() {
         let program = place.program(mpi, "stencil.c");
         signed(&place, &program, &["64", "500"]);
 
-        let running = start(&mut predict_after("1", &place, &program, &["512", "1000000"]));
+        let running = start(&mut predict_whole(&place, &program, &["512", "1000000"]));
         let ranks = place.wait_for_ranks(".phasecast-");
         assert!(send(ranks[1], Signal::SIGKILL));
         let outcome = running.finish();
         assert_eq!(outcome.code, 1, "{outcome:?}");
         place.assert_clean(&["app.phc"]);
 
-        let running = start(&mut predict_after("1", &place, &program, &["512", "1000000"]));
+        let running = start(&mut predict_whole(&place, &program, &["512", "1000000"]));
         place.wait_for_ranks(".phasecast-");
         assert!(send(running.id() as i32, Signal::SIGINT));
         let outcome = running.finish();
