@@ -39,16 +39,17 @@ pub fn memory(images: &Images, state: &State, remains: Remains) -> Result<Restor
     let kept = remains.fit(&regions);
     let mut stats = RestoreStats { kept: kept.iter().map(|range| range.end - range.start).sum(), ..Default::default() };
     let mut mapped = Mapped(kept.clone());
+    let there = |region: &Region| -> Vec<Range<u64>> {
+        let first = kept.partition_point(|range| range.end <= region.start);
+        kept[first..].iter().take_while(|range| range.start < region.end()).cloned().collect()
+    };
     // Regions of which a part is there come first: the kernel would join what they lack to a neighbour that is writable
     // until the end of this restore.
-    for joined in [true, false] {
-        for region in &regions {
-            let first = kept.partition_point(|range| range.end <= region.start);
-            let parts: Vec<_> = kept[first..].iter().take_while(|range| range.start < region.end()).cloned().collect();
-            if parts.is_empty() != joined {
-                gaps(region.start..region.end(), parts).try_for_each(|gap| map(region, gap, joined, &mut mapped))?;
-            }
-        }
+    let (joined, alone): (Vec<_>, Vec<_>) =
+        regions.iter().map(|region| (region, there(region))).partition(|(_, parts)| !parts.is_empty());
+    for (region, parts) in joined.into_iter().chain(alone) {
+        let joined = !parts.is_empty();
+        gaps(region.start..region.end(), parts).try_for_each(|gap| map(region, gap, joined, &mut mapped))?;
     }
     let switch = huge::Switch::take();
     switch.set_off(false);
