@@ -11,6 +11,7 @@ pub mod restore;
 mod restore_huge;
 pub mod restore_over;
 mod saving;
+mod touches;
 
 pub use phasecast_mpi::{Stand, Taken};
 pub use phasecast_process::threads::{ASKING, ask};

@@ -10,6 +10,7 @@ use kinds::{
 };
 use phasecast_image::{Content, Flags, Images, PAGE, State, Store, pack_file};
 use phasecast_process::space::gaps;
+use phasecast_trace::codec;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -256,9 +257,51 @@ fn a_dump_on_the_stack_that_is_saved_is_sound() {
     unmap(&range);
 }
 
+/// As an image says so of memory.
+fn touched_in_turn(state: &mut State, memory: Range<u64>) {
+    state.sections.insert("interleaved".into(), codec::to_bytes(&vec![memory]));
+}
+
+#[test]
+fn memory_that_was_touched_in_turn_with_other_does_not_lie_side_by_side() {
+    let _alone = alone();
+    huge_off(true);
+    let base = 0x2008_4000_0000;
+    let range = base..base + 4 * HUGE;
+    map(base, 4 * HUGE, RW, ANON, None);
+    scribble(base, 700);
+    (700..1700).for_each(|page| write(base + page * PAGE64, 0));
+    let kinds = Kinds::open().unwrap();
+    let before = look(&range, &kinds);
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (mut state, _) = save(&range, Kinds::open().unwrap(), &mut store, 1);
+    unmap(&range);
+    let images = Images::open(folder.path()).unwrap();
+    touched_in_turn(&mut state, base + HUGE..base + 3 * HUGE);
+    restore::memory(&images, &state, Remains::default()).unwrap();
+    assert_same(look(&range, &kinds), &before);
+    let mut entries = vec![0; 4 * HUGE as usize / PAGE * 8];
+    File::open("/proc/self/pagemap").unwrap().read_exact_at(&mut entries, base / PAGE64 * 8).unwrap();
+    unmap(&range);
+    // Where the pages stand in the machine's memory: 0 for who may not know.
+    let (entries, _) = entries.as_chunks::<8>();
+    let frames: Vec<u64> = entries.iter().map(|entry| u64::from_ne_bytes(*entry) & ((1 << 55) - 1)).collect();
+    let beside = frames[512..1536].windows(2).filter(|pair| pair[0] != 0 && pair[1] == pair[0] + 1).count();
+    assert!(beside < 100, "{beside} of 1023 pages lie beside the one before");
+
+    let backwards = codec::to_bytes(&vec![base + HUGE..base + 2 * HUGE, base..base + HUGE]);
+    for damaged in [vec![0xff; 3], backwards] {
+        state.sections.insert("interleaved".into(), damaged);
+        let error = restore::memory(&images, &state, Remains::default()).unwrap_err().to_string();
+        assert!(error.contains("section interleaved"), "{error}");
+    }
+    assert!(memory::mappings(std::slice::from_ref(&range)).unwrap().is_empty());
+}
+
 /// Saves two memories of six blocks (each with its way at the first cut, at the second, and whether the first serves both) and
-/// restores the second over the first.
-fn over_another(ways: &[(u8, u8, bool)]) {
+/// restores the second over the first; `in_turn`: as if all of it had been touched in turn with other memory.
+fn over_another(ways: &[(u8, u8, bool)], in_turn: bool) {
     let _alone = alone();
     let base = 0x2006_4000_0000;
     let range = base..base + 6 * HUGE;
@@ -281,7 +324,11 @@ fn over_another(ways: &[(u8, u8, bool)]) {
     restore::memory(&images, &images.state(1, 0).unwrap(), Remains::default()).unwrap();
     let remains = Remains::among(vec![range.clone()]);
     gaps(range.clone(), remains.ranges()).for_each(|gap| unmap(&gap));
-    let kept = restore::memory(&images, &images.state(2, 0).unwrap(), remains).unwrap().kept;
+    let mut state = images.state(2, 0).unwrap();
+    if in_turn {
+        touched_in_turn(&mut state, range.clone());
+    }
+    let kept = restore::memory(&images, &state, remains).unwrap().kept;
     assert_same(look(&range, &kinds), &expected);
     unmap(&range);
     if ways.iter().all(|(first, _, same)| *same && (4..9).contains(first)) {
@@ -292,7 +339,7 @@ fn over_another(ways: &[(u8, u8, bool)]) {
 /// The gap in front of the last block lies between two mappings that the kernel would join it to.
 #[test]
 fn what_is_mapped_beside_what_stayed_is_one_with_it() {
-    over_another(&[(5, 0, true), (9, 0, true), (0, 5, false), (5, 0, true), (0, 0, true), (0, 0, true)]);
+    over_another(&[(5, 0, true), (9, 0, true), (0, 5, false), (5, 0, true), (0, 0, true), (0, 0, true)], false);
 }
 
 proptest::proptest! {
@@ -302,7 +349,8 @@ proptest::proptest! {
     #[test]
     fn restored_over_another_a_memory_is_what_it_was(
         ways in proptest::collection::vec((0u8..11, 0u8..11, proptest::bool::weighted(0.5)), 6),
+        in_turn in proptest::bool::ANY,
     ) {
-        over_another(&ways);
+        over_another(&ways, in_turn);
     }
 }

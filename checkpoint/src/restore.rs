@@ -6,6 +6,7 @@
 use crate::memory::MemoryError;
 use crate::restore_huge as huge;
 use crate::restore_over::Remains;
+use crate::touches::Interleaved;
 use phasecast_image::{Content, Flags, Images, PAGE, Piece, Protection, Region, State};
 use phasecast_process::apart;
 use phasecast_process::space::gaps;
@@ -55,13 +56,16 @@ pub fn memory(images: &Images, state: &State, remains: Remains) -> Result<Restor
     switch.set_off(false);
     regions.iter().for_each(huge::make);
     switch.set_off(true);
+    let order = Interleaved::of(state)?;
     let mut pieces = Vec::new();
     let mut hashes = &state.hashes[..];
     for region in &regions {
-        stats.data += fill(region, &mut hashes, &mut pieces);
+        stats.data += fill(region, &order, &mut hashes, &mut pieces);
     }
-    images
-        .fetch_prepared(state.rank, pieces, &|part| huge::touch(part.as_mut_ptr() as u64, part.len() as u64, true))?;
+    images.fetch_prepared(state.rank, pieces, &|part| {
+        let start = part.as_mut_ptr() as u64;
+        order.touch(start..start + part.len() as u64);
+    })?;
     (stats.huge, stats.huge_refused) = huge::count(&regions)?;
     regions.iter().try_for_each(finish)?;
     mapped.0.clear();
@@ -183,7 +187,7 @@ fn protection(region: &Region) -> libc::c_int {
 }
 
 /// Touches the pages of a region that hold zeros and lists those with content; returns the bytes of these.
-fn fill<'a>(region: &Region, hashes: &mut &'a [u128], pieces: &mut Vec<Piece<'a>>) -> u64 {
+fn fill<'a>(region: &Region, order: &Interleaved, hashes: &mut &'a [u128], pieces: &mut Vec<Piece<'a>>) -> u64 {
     let mut at = region.start;
     let mut data = 0;
     for run in &region.runs {
@@ -191,7 +195,7 @@ fn fill<'a>(region: &Region, hashes: &mut &'a [u128], pieces: &mut Vec<Piece<'a>
         match run.content {
             Content::Untouched => {}
             Content::SharedZero => huge::touch(at, length as u64, false),
-            Content::PrivateZero => huge::touch(at, length as u64, true),
+            Content::PrivateZero => order.touch(at..at + length as u64),
             Content::Data(page) => {
                 let (own, rest) = hashes.split_at(hashes.len().min(run.pages as usize));
                 *hashes = rest;

@@ -132,7 +132,7 @@ fn touch_read(address: u64) {
     unsafe { (address as *const u8).read_volatile() };
 }
 
-fn touch_write(address: u64) {
+pub(crate) fn touch_write(address: u64) {
     // SAFETY: the address is in a mapping that was just made, and zero as all of it.
     unsafe { (address as *mut u8).write_volatile(0) };
 }

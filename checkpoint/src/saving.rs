@@ -2,6 +2,7 @@
 use crate::dump;
 use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
+use crate::touches::Touches;
 use anyhow::{Result, anyhow, bail};
 use phasecast_image::{State, Store};
 use phasecast_mpi::{Hooks, Library, Refusal, Taken, session};
@@ -28,6 +29,8 @@ pub(crate) struct Checkpoint {
     plan: Plan,
     program: String,
     store: Option<Store>,
+    /// Where the kernel tells of page faults.
+    touches: Option<Touches>,
     reports: Vec<CutReport>,
 }
 
@@ -54,6 +57,7 @@ pub(crate) fn checkpoint(
         plan,
         program: program.path.display().to_string(),
         store: None,
+        touches: Touches::watch(),
         reports: Vec::new(),
     });
     let start = Start {
@@ -123,6 +127,9 @@ impl Checkpoint {
                 Ok((bytes, files)) => CutReport { id: cut.id, saved: true, reason: None, seconds, bytes, files },
                 Err(refusal) => CutReport { seconds, ..CutReport::refused(cut.id, refusal) },
             });
+        }
+        if self.next().is_none() {
+            self.touches = None;
         }
         session().next_stop = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
     }
@@ -195,6 +202,9 @@ impl Checkpoint {
             self.store = Some(Store::create(&self.plan.images, rank)?);
         }
         let Some(store) = &mut self.store else { bail!("no page store") };
+        if let Some(touches) = &self.touches {
+            touches.save(&mut state);
+        }
         let stats = dump::memory(store, &mut state, &phasecast_mpi::shared_memory())?;
         store.save(&state)?;
         Ok((stats.fresh, files.needed().into_iter().map(Path::to_owned).collect()))
