@@ -101,6 +101,10 @@ impl Mpi {
         for variable in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
             command.env(variable, "1");
         }
+        if self == Mpi::Mpich5Abi {
+            // Of the two that lie beside the launcher, restarts would take the other.
+            command.env("PHASECAST_MPI", venv("mpich5").join("lib/libmpi_abi.so.1"));
+        }
         if self == Mpi::Impi {
             let libraries = [alias_folder("impi", "libmpich.so.12", &venv("impi").join("lib/libmpi.so.12"))];
             let path = std::env::join_paths(libraries.into_iter().chain([venv("impi").join("lib")]));

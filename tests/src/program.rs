@@ -4,7 +4,7 @@
 //! `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
 //! every so many cuts is taken), `cut: middle` (where one cut is taken it is the middle one: what the program is about is
 //! not there all the time), `mpi: 4` (it needs a library with what is new there), `setting:` (of the environment,
-//! `NAME=value`) and `refuses:`, a part of the reason for which a cut may be refused, once for each reason.
+//! `NAME=value`, in which `{module}` is the module's path) and `refuses:`, a part of the reason for which a cut may be refused, once for each reason.
 
 use crate::example::newer;
 use crate::mpi::{Language, Mpi};
@@ -109,14 +109,21 @@ impl Program {
         if extension(&self.source) == "py" {
             mpi.for_python(command);
         }
-        command.envs(self.settings.iter().cloned());
+        let module = self.folder(mpi).join(&self.name).with_extension("so");
+        let filled = |value: &String| value.replace("{module}", &module.to_string_lossy());
+        command.envs(self.settings.iter().map(|(name, value)| (name, filled(value))));
+    }
+
+    /// Where it is built for an MPI.
+    fn folder(&self, mpi: Mpi) -> PathBuf {
+        target().join("programs").join(mpi.builder().name())
     }
 
     fn compiled(&self, mpi: Mpi) -> PathBuf {
         // Tests beside each other may want the same program.
         static BUILDING: Mutex<()> = Mutex::new(());
         let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = target().join("programs").join(mpi.builder().name());
+        let folder = self.folder(mpi);
         let program = folder.join(&self.name);
         if newer(&program, with_included(&self.source).iter()) {
             return program;

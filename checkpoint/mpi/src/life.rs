@@ -190,7 +190,8 @@ pub unsafe fn init(call: &mut Call) -> usize {
 /// Initialises the library for the program, at a level of thread support; yields the one that it gives. (Both in neutral
 /// form.)
 fn begin(library: &'static Library, level: i32) -> i32 {
-    let (given, place) = start_library(library, level).unwrap_or_else(|reason| {
+    let started = phasecast_process::signals::kept(|| start_library(library, level));
+    let (given, place) = started.unwrap_or_else(|reason| {
         eprintln!("phasecast host: {reason}");
         std::process::exit(1);
     });
@@ -216,6 +217,7 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
             _ => 0,
         });
         begin(library, level);
+        end_with_library();
     }
     // SAFETY: the caller's.
     unsafe { crate::forward::forward(call) }
@@ -237,7 +239,14 @@ pub unsafe fn finalize(_: &mut Call) -> usize {
     // Attributes of MPI_COMM_SELF are deleted first, by functions of the program that may ask whether it is over.
     let result = lower!(library, MPI_Finalize()) as u32 as usize;
     session().finalized = true;
+    end_with_library();
     result
+}
+
+/// From now on the program ends together with the library, by what that has registered for its end. MPICH 5 tells its
+/// launcher only then that it is done, and ranks that are left after one that has not told are killed.
+fn end_with_library() {
+    phasecast_process::on_exit(|code| std::process::exit(code));
 }
 
 /// `MPI_Initialized`, `MPI_Finalized` and `MPI_Query_thread`: answered for the program, which knows nothing of restarts.

@@ -4,7 +4,7 @@
 //! without running the filter at all.
 use crate::Error;
 use crate::sys::{failed, syscall};
-use crate::{named, signals, threads, trap};
+use crate::{named, signals, threads};
 use std::io;
 use std::sync::Once;
 
@@ -141,7 +141,6 @@ pub fn install() -> Result<(), Error> {
     let mut result = Ok(());
     ONCE.call_once(|| {
         signals::prepare();
-        trap::install();
         threads::probe();
         result = filter();
     });

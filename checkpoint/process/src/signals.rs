@@ -4,7 +4,7 @@
 use crate::own::Who;
 use crate::space::is_upper_pointer;
 use crate::sys::{self, error, failed, syscall};
-use crate::{Error, threads};
+use crate::{Error, threads, trap};
 use libc::{EINVAL, SIG_DFL, SIG_IGN, SIGSYS, c_int};
 use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
@@ -151,7 +151,40 @@ pub(crate) fn prepare() {
         }
     }
     set_stack((0, libc::SS_DISABLE, 0));
+    set_hosts();
+}
+
+/// Hands the hidden signals to the host.
+fn set_hosts() {
+    trap::install();
     set_host(STOP, threads::stop_entry as *const () as usize, libc::SA_RESTART);
+}
+
+/// Does something in which libraries of the lower half may take signals for themselves, as LLVM does, which drivers for
+/// OpenCL bring into `MPI_Init`. Afterwards all signals, and the main thread's alternate stack, are the host's and the
+/// program's again: a handler of the lower half would run with a strange thread pointer, and without SIGSYS there is no
+/// fence. To be called by the main thread, behind the fence.
+pub fn kept<T>(act: impl FnOnce() -> T) -> T {
+    let stack = stack();
+    let result = act();
+    set_hosts();
+    for (i, slot) in SLOTS.iter().enumerate() {
+        if HIDDEN & bit(i as c_int + 1) == 0 {
+            register(i + 1, &slot.load());
+        }
+    }
+    set_stack(stack);
+    result
+}
+
+/// The calling thread's alternate stack: address, flags, size.
+fn stack() -> (usize, i32, usize) {
+    // SAFETY: the pointer is to a local structure of the right shape.
+    unsafe {
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        syscall!(libc::SYS_sigaltstack, 0, &raw mut stack);
+        (stack.ss_sp as usize, stack.ss_flags, stack.ss_size)
+    }
 }
 
 fn set_stack((address, flags, size): (usize, i32, usize)) {
@@ -375,13 +408,7 @@ pub fn save(held: &Held, timers: Timers) -> Result<SignalState, Error> {
     if std::fs::read_to_string("/proc/self/timers").is_ok_and(|t| !t.is_empty()) {
         return Err(Error::Obstacle("it has timers made by timer_create".into()));
     }
-    // SAFETY: the pointer is to a local structure of the right shape.
-    let stack = unsafe {
-        let mut stack: libc::stack_t = std::mem::zeroed();
-        syscall!(libc::SYS_sigaltstack, 0, &raw mut stack);
-        (stack.ss_sp as usize, stack.ss_flags, stack.ss_size)
-    };
-    Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack, timers })
+    Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack: stack(), timers })
 }
 
 /// Brings back the signals of an image. Until [`unblock`] none is taken.
