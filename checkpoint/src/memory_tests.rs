@@ -15,9 +15,17 @@ use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use tempfile::TempDir;
 
 fn state() -> State {
     State { rank: 0, size: 1, cut: 1, program: "test".into(), ..State::default() }
+}
+
+/// An empty set of images of one rank, in a folder that goes with it.
+fn store() -> (TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), 0).unwrap();
+    (folder, store)
 }
 
 fn save(range: &Range<u64>, kinds: Kinds, store: &mut Store, cut: u32) -> (State, dump::DumpStats) {
@@ -44,8 +52,7 @@ fn every_kind_of_memory_comes_back_as_it_was() {
     let range = every_kind(base);
     let kinds = Kinds::open().unwrap();
     let before = look(&range, &kinds);
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (folder, mut store) = store();
     let (first, stats) = save(&range, Kinds::open().unwrap(), &mut store, 1);
     assert!(stats.fresh > 0 && stats.fresh <= stats.data && stats.zero > HUGE);
     // Looking and saving changed nothing, but that files were read.
@@ -88,8 +95,7 @@ fn every_kind_of_memory_comes_back_as_it_was() {
 fn kernels_without_the_ioctl_are_served_by_the_older_files() {
     let _alone = alone();
     let range = every_kind(0x2001_4000_0000);
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (_folder, mut store) = store();
     let (by_scan, _) = save(&range, Kinds::open().unwrap(), &mut store, 1);
     let (by_files, _) = save(&range, Kinds::without_ioctl().unwrap(), &mut store, 2);
     unmap(&range);
@@ -117,8 +123,7 @@ fn a_guard_within_memory_comes_back_as_memory_that_was_not_touched() {
         return;
     }
     for kinds in [Kinds::open, Kinds::without_ioctl] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::create(folder.path(), 0).unwrap();
+        let (folder, mut store) = store();
         let (state, stats) = save(&range, kinds().unwrap(), &mut store, 1);
         assert_eq!(stats.data, 7 * PAGE64);
         let expected = [0, 2, 7].map(|page| read(base + page * PAGE64));
@@ -138,8 +143,7 @@ fn a_place_that_is_taken_is_refused_and_nothing_is_left() {
     let _alone = alone();
     let base = 0x2002_4000_0000;
     let range = every_kind(base);
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (folder, mut store) = store();
     let (state, _) = save(&range, Kinds::open().unwrap(), &mut store, 1);
     unmap(&range);
     map(base + 312 * HUGE + PAGE64, PAGE64, libc::PROT_NONE, ANON, None);
@@ -164,8 +168,7 @@ fn memory_shared_for_writing_is_refused() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&[1; PAGE]).unwrap();
     map(range.start, PAGE64, RW, libc::MAP_SHARED, Some(&file));
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (_folder, mut store) = store();
     let saved = dump::memory_in(std::slice::from_ref(&range), Kinds::open().unwrap(), &mut store, &mut state(), &[]);
     unmap(&range);
     assert!(matches!(saved, Err(memory::MemoryError::Shared { .. })), "{saved:?}");
@@ -179,8 +182,7 @@ fn of_memory_that_ranks_share_only_the_own_part_is_saved() {
     let mut file = tempfile::tempfile().unwrap();
     (1..=8).for_each(|page| file.write_all(&[page; PAGE]).unwrap());
     map(start, 8 * PAGE64, RW, libc::MAP_SHARED, Some(&file));
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (folder, mut store) = store();
     let as_usize = |range: &Range<u64>| range.start as usize..range.end as usize;
     let shared = [(as_usize(&whole), as_usize(&own))];
     let mut state = state();
@@ -213,8 +215,7 @@ fn what_a_child_left_in_shared_memory_is_saved() {
         }
         assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (folder, mut store) = store();
     let (state, stats) = save(&range, Kinds::open().unwrap(), &mut store, 1);
     unmap(&range);
     assert_eq!((stats.data, state.regions[0].runs.len()), (PAGE64, 3));
@@ -273,8 +274,7 @@ fn memory_that_was_touched_in_turn_with_other_does_not_lie_side_by_side() {
     (700..1700).for_each(|page| write(base + page * PAGE64, 0));
     let kinds = Kinds::open().unwrap();
     let before = look(&range, &kinds);
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (folder, mut store) = store();
     let (mut state, _) = save(&range, Kinds::open().unwrap(), &mut store, 1);
     unmap(&range);
     let images = Images::open(folder.path()).unwrap();
@@ -307,8 +307,7 @@ fn over_another(ways: &[(u8, u8, bool)], in_turn: bool) {
     let range = base..base + 6 * HUGE;
     // What a case that failed has left.
     unmap(&range);
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::create(folder.path(), 0).unwrap();
+    let (folder, mut store) = store();
     let kinds = Kinds::open().unwrap();
     let mut expected = Vec::new();
     for cut in [1, 2] {

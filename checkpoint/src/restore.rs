@@ -40,6 +40,7 @@ pub fn memory(images: &Images, state: &State, remains: Remains) -> Result<Restor
     let kept = remains.fit(&regions);
     let mut stats = RestoreStats { kept: kept.iter().map(|range| range.end - range.start).sum(), ..Default::default() };
     let mut mapped = Mapped(kept.clone());
+    let order = Interleaved::of(state)?;
     let there = |region: &Region| -> Vec<Range<u64>> {
         let first = kept.partition_point(|range| range.end <= region.start);
         kept[first..].iter().take_while(|range| range.start < region.end()).cloned().collect()
@@ -56,7 +57,6 @@ pub fn memory(images: &Images, state: &State, remains: Remains) -> Result<Restor
     switch.set_off(false);
     regions.iter().for_each(huge::make);
     switch.set_off(true);
-    let order = Interleaved::of(state)?;
     let mut pieces = Vec::new();
     let mut hashes = &state.hashes[..];
     for region in &regions {

@@ -6,6 +6,7 @@
 //! (`kernel.perf_event_paranoid` of 2 at most). What was not seen counts as touched by itself.
 use crate::memory::MemoryError;
 use crate::restore_huge;
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler, data::Record};
@@ -13,7 +14,6 @@ use phasecast_image::{ImageError, PAGE, State};
 use phasecast_process::{space, threads};
 use phasecast_trace::codec;
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -85,7 +85,7 @@ fn is_half_full(file: &OwnedFd) -> bool {
     let mut files = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
     match poll(&mut files, PollTimeout::NONE) {
         Ok(_) => files[0].revents() == Some(PollFlags::POLLIN),
-        Err(error) => io::Error::from(error).kind() == io::ErrorKind::Interrupted,
+        Err(error) => error == Errno::EINTR,
     }
 }
 

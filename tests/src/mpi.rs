@@ -56,6 +56,17 @@ impl Mpi {
         Mpi::ALL.into_iter().find(|mpi| mpi.name() == name)
     }
 
+    /// What its library's version holds, and no other's.
+    pub fn version(self) -> &'static str {
+        match self {
+            Mpi::OpenMpi => "Open MPI v4.1",
+            Mpi::Mpich => "MPICH Version: 4.0",
+            Mpi::OpenMpi5 => "Open MPI v5",
+            Mpi::Mpich5 | Mpi::Mpich5Abi => "MPICH Version: 5",
+            Mpi::Impi => "Intel(R) MPI Library",
+        }
+    }
+
     /// The MPI whose compilers build programs for this one.
     pub fn builder(self) -> Mpi {
         if self == Mpi::Impi { Mpi::Mpich } else { self }

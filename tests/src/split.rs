@@ -227,7 +227,7 @@ impl<'a> Base<'a> {
         for rank in 0..self.program.ranks {
             let report: ReplayReport = report(&out, rank).map_err(|wrong| format!("{how}: {wrong}\n{stderr}"))?;
             let finished = report.steps.iter().all(|step| step.finished && step.cut == cut.id);
-            if !finished || report.steps.len() != 1 {
+            if !finished || report.steps.len() != 1 || !report.mpi.contains(target.version()) {
                 return Err(format!("{how}: rank {rank} reports {report:?}"));
             }
         }

@@ -200,6 +200,16 @@ fn a_rank_that_does_not_begin() {
 }
 
 #[test]
+fn a_launcher_that_starts_nothing() {
+    let place = Place::alone();
+    place.given(Mpi::OpenMpi);
+    let outcome = run(&mut place.predict("sh -c 'echo no such network >&2; exit 7' {n}", &[]));
+    let words = ["no such network", "(exit status: 7): no rank has begun; what the launcher said stands above"];
+    assert!(outcome.code == 1 && words.iter().all(|words| outcome.stderr.contains(words)), "{outcome:?}");
+    place.assert_clean(&["app.phc"]);
+}
+
+#[test]
 fn launchers_of_another_number_of_ranks() {
     let place = Place::alone();
     place.given(Mpi::OpenMpi);

@@ -47,12 +47,12 @@ impl Library {
     /// If there is none.
     pub fn load() -> Result<Library, LibraryError> {
         let set = |name: &str| std::env::var_os(name).is_some();
-        let open_mpi = ["libmpi.so.40"].as_slice();
-        let mpich = ["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi_abi.so.1"].as_slice();
-        let names = match () {
-            () if set("OMPI_COMM_WORLD_RANK") => open_mpi.to_vec(),
-            () if set("PMI_RANK") || set("PMI_FD") => mpich.to_vec(),
-            () => [open_mpi, mpich].concat(),
+        // Open MPI's, then those of MPICH's kin.
+        let all = ["libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi_abi.so.1"];
+        let names = match set("OMPI_COMM_WORLD_RANK") {
+            true => &all[..1],
+            false if set("PMI_RANK") || set("PMI_FD") => &all[1..],
+            false => &all[..],
         };
         let candidates = match std::env::var("PHASECAST_MPI") {
             Ok(named) => vec![named],

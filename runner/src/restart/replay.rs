@@ -160,7 +160,12 @@ impl<'a> Replayer<'a> {
                     return Ok(at_ns);
                 }
                 let said = hosts.launch.said();
-                let why = if said.is_empty() { diagnosis(&done, steps) } else { said };
+                let began = (0..self.analysis.ranks).any(|rank| progress_file(out, rank).exists());
+                let why = match began {
+                    _ if !said.is_empty() => said,
+                    true => diagnosis(&done, steps),
+                    false => "no rank has begun; what the launcher said stands above".into(),
+                };
                 bail!("the restart failed ({status}): {why}");
             }
             if interrupted() {
@@ -325,9 +330,14 @@ fn between(ns: u64) -> Option<f64> {
     Some(ns as f64 * 1e-9).filter(|s| *s < 60.0)
 }
 
+/// The file that a rank begins as it starts, and adds to as it goes.
+fn progress_file(out: &Path, rank: u32) -> PathBuf {
+    out.join(format!("rank-{rank:05}.progress"))
+}
+
 /// How many steps a rank has finished.
 fn progress(out: &Path, rank: u32) -> usize {
-    let file = fs::read(out.join(format!("rank-{rank:05}.progress"))).unwrap_or_default();
+    let file = fs::read(progress_file(out, rank)).unwrap_or_default();
     file.iter().filter(|byte| **byte == b'\n').count()
 }
 

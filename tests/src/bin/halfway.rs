@@ -5,7 +5,7 @@
 //! The middle is by the first rank's events. It prints one line for each target, and fails if one of them does.
 
 use phasecast_analyzer::cuts_at_every_position;
-use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, Step};
+use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, ReplayReport, Step};
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::phasecast;
 use phasecast_tests::process::{Outcome, start};
@@ -93,10 +93,15 @@ impl Case {
             let watch = vec![Vec::new(); self.ranks as usize];
             let out = self.folder(&format!("out-{}", target.name()));
             let steps = vec![Step { cut: 0, watch }];
-            let job = Job::Replay { images: images.clone(), steps, collectives: false, out, within: None };
+            let job = Job::Replay { images: images.clone(), steps, collectives: false, out: out.clone(), within: None };
             let begun = Instant::now();
-            let how = match self.well(&mut self.host(target, &job)) {
-                Ok(()) => format!("well, {:.1} s", begun.elapsed().as_secs_f64()),
+            let restarted = self.well(&mut self.host(target, &job));
+            let how = match restarted.and_then(|()| report::<ReplayReport>(&out, 0)) {
+                Ok(report) if !report.mpi.contains(target.version()) => {
+                    failed += 1;
+                    format!("FAILED: it was restarted under {}", report.mpi)
+                }
+                Ok(_) => format!("well, {:.1} s", begun.elapsed().as_secs_f64()),
                 Err(wrong) => {
                     failed += 1;
                     format!("FAILED {wrong}")
