@@ -13,8 +13,11 @@ use std::time::{Duration, Instant};
 
 static HOST: OnceLock<(Library, Hooks)> = OnceLock::new();
 
-/// Sets the library and the host's part, before the program starts.
+/// Sets the library and the host's part, before the program starts. The program will end as it does natively, by what the
+/// library has registered for its end, too: MPICH 5 tells its launcher only then that it is done, and kills the ranks that
+/// are left when one has not told.
 pub fn prepare(library: Library, hooks: Hooks) -> &'static Library {
+    phasecast_process::on_exit(|code| std::process::exit(code));
     &HOST.get_or_init(|| (library, hooks)).0
 }
 
@@ -217,7 +220,6 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
             _ => 0,
         });
         begin(library, level);
-        end_with_library();
     }
     // SAFETY: the caller's.
     unsafe { crate::forward::forward(call) }
@@ -239,14 +241,7 @@ pub unsafe fn finalize(_: &mut Call) -> usize {
     // Attributes of MPI_COMM_SELF are deleted first, by functions of the program that may ask whether it is over.
     let result = lower!(library, MPI_Finalize()) as u32 as usize;
     session().finalized = true;
-    end_with_library();
     result
-}
-
-/// From now on the program ends together with the library, by what that has registered for its end. MPICH 5 tells its
-/// launcher only then that it is done, and ranks that are left after one that has not told are killed.
-fn end_with_library() {
-    phasecast_process::on_exit(|code| std::process::exit(code));
 }
 
 /// `MPI_Initialized`, `MPI_Finalized` and `MPI_Query_thread`: answered for the program, which knows nothing of restarts.
