@@ -101,6 +101,11 @@ pub fn stand_file(rank: u32) -> String {
     format!("rank-{rank:05}.stand")
 }
 
+/// What a rank leaves, empty, as it begins a replay, in the same folder.
+pub fn begun_file(rank: u32) -> String {
+    format!("rank-{rank:05}.begun")
+}
+
 /// What a rank reports of a run that saved images: `rank-00000.json` in the folder of the images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointReport {

@@ -1,6 +1,6 @@
 //! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
 use crate::host::{FIRST_FILES, Work, work, write_report};
-use crate::job::{End, ReplayReport, Step, StepReport, StepTime, Within, stand_file};
+use crate::job::{End, ReplayReport, Step, StepReport, StepTime, Within, begun_file, stand_file};
 use crate::restore;
 use crate::restore_over::Remains;
 use anyhow::{Context, Result, anyhow, bail};
@@ -191,15 +191,11 @@ impl Replay {
     }
 
     fn progress(&self) {
-        note_progress(&self.out, self.report.rank, &format!("{}\n", self.report.steps.len()));
+        let path = self.out.join(format!("rank-{:05}.progress", self.report.rank));
+        let line = format!("{}\n", self.report.steps.len());
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
     }
-}
-
-/// Adds to the file that tells how far a rank is; it is there, and empty, from the rank's start.
-fn note_progress(out: &Path, rank: u32, text: &str) {
-    let path = out.join(format!("rank-{rank:05}.progress"));
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
 }
 
 fn section<T: serde::de::DeserializeOwned>(state: &State, name: &str) -> Result<T> {
@@ -220,7 +216,8 @@ pub(crate) fn replay(
     let images = Images::open(path)?;
     let Some(first) = steps.first() else { bail!("the job has no steps") };
     let rank = launcher_rank().context("the launcher does not say which rank this is. Is it an mpirun?")?;
-    note_progress(&out, rank, "");
+    // Whether any rank has begun is looked for where the launcher fails.
+    let _ = std::fs::File::create(out.join(begun_file(rank)));
     let state = images.state(first.cut, rank).map_err(|error| no_image(&images, first.cut, rank, error))?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
     let mut numbers: Vec<i32> = FIRST_FILES.collect();

@@ -8,7 +8,7 @@ use crate::restart::{plan, waiting};
 use crate::signature::Signature;
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::{Analysis, Order, Piece, Restart};
-use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport, Within};
+use phasecast_checkpoint::job::{Job, ReplayReport, Step, StepReport, Within, begun_file};
 use phasecast_trace::Nanos;
 use phasecast_trace::model::boot_id;
 use serde::de::DeserializeOwned;
@@ -160,7 +160,7 @@ impl<'a> Replayer<'a> {
                     return Ok(at_ns);
                 }
                 let said = hosts.launch.said();
-                let began = (0..self.analysis.ranks).any(|rank| progress_file(out, rank).exists());
+                let began = (0..self.analysis.ranks).any(|rank| out.join(begun_file(rank)).exists());
                 let why = match began {
                     _ if !said.is_empty() => said,
                     true => diagnosis(&done, steps),
@@ -330,14 +330,9 @@ fn between(ns: u64) -> Option<f64> {
     Some(ns as f64 * 1e-9).filter(|s| *s < 60.0)
 }
 
-/// The file that a rank begins as it starts, and adds to as it goes.
-fn progress_file(out: &Path, rank: u32) -> PathBuf {
-    out.join(format!("rank-{rank:05}.progress"))
-}
-
 /// How many steps a rank has finished.
 fn progress(out: &Path, rank: u32) -> usize {
-    let file = fs::read(progress_file(out, rank)).unwrap_or_default();
+    let file = fs::read(out.join(format!("rank-{rank:05}.progress"))).unwrap_or_default();
     file.iter().filter(|byte| **byte == b'\n').count()
 }
 
