@@ -4,7 +4,8 @@
 //! `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
 //! every so many cuts is taken), `cut: middle` (where one cut is taken it is the middle one: what the program is about is
 //! not there all the time), `mpi: 4` (it needs a library with what is new there), `setting:` (of the environment,
-//! `NAME=value`, in which `{module}` is the module's path) and `refuses:`, a part of the reason for which a cut may be refused, once for each reason.
+//! `NAME=value`, in which `{module}` is the module's path) and `refuses:`, a part of the reason for which a cut may be
+//! refused, once for each reason.
 
 use crate::example::newer;
 use crate::mpi::{Language, Mpi};
