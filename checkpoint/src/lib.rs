@@ -14,4 +14,5 @@ mod saving;
 mod touches;
 
 pub use phasecast_mpi::{Stand, Taken};
+pub use phasecast_process::children::state_and_parent;
 pub use phasecast_process::threads::{ASKING, ask};

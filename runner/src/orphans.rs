@@ -5,6 +5,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+use phasecast_checkpoint::state_and_parent;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -47,27 +48,20 @@ pub fn end() {
 /// Children of this process, their children, and so on.
 fn descendants() -> Vec<Pid> {
     let parents = parents();
-    let mut found = vec![std::process::id() as i32];
+    let mut found = vec![std::process::id()];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
         found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
         at += 1;
     }
-    found.into_iter().skip(1).map(Pid::from_raw).collect()
+    found.into_iter().skip(1).map(|pid| Pid::from_raw(pid as i32)).collect()
 }
 
 /// All processes with their parents.
-fn parents() -> Vec<(i32, i32)> {
+fn parents() -> Vec<(u32, u32)> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let with_parent = |pid| {
-        let line = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // After the name, which may hold anything: the state, then the parent.
-        let after = line.iter().rposition(|byte| *byte == b')')?;
-        let text = std::str::from_utf8(&line[after + 1..]).ok()?;
-        Some((pid, text.split_whitespace().nth(1)?.parse().ok()?))
-    };
-    pids.filter_map(with_parent).collect()
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, state_and_parent(pid)?.1))).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The machine's MPI library, which the lower half loads at run time: which of them belongs to the launcher that started
 //! this process, and where its procedures are.
 use phasecast_abi::{Abi, PROCEDURES, Symbols, constant};
+use phasecast_process::children::state_and_parent;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::path::PathBuf;
@@ -49,10 +50,12 @@ impl Library {
         let set = |name: &str| std::env::var_os(name).is_some();
         // Open MPI's, then those of MPICH's kin.
         let all = ["libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi_abi.so.1"];
-        let names = match set("OMPI_COMM_WORLD_RANK") {
-            true => &all[..1],
-            false if set("PMI_RANK") || set("PMI_FD") => &all[1..],
-            false => &all[..],
+        let names = if set("OMPI_COMM_WORLD_RANK") {
+            &all[..1]
+        } else if set("PMI_RANK") || set("PMI_FD") {
+            &all[1..]
+        } else {
+            &all[..]
         };
         let candidates = match std::env::var("PHASECAST_MPI") {
             Ok(named) => vec![named],
@@ -129,12 +132,9 @@ impl Library {
 /// The folders of libraries that were installed together with the launcher's programs on this machine, which are what lies
 /// between this process and the `phasecast` that began all, or the end of the line.
 fn beside_launcher() -> Vec<PathBuf> {
-    let program = |pid: i32| fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let parent = |pid: &i32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent > 1)
-    };
-    let own = std::process::id() as i32;
+    let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let parent = |&pid: &u32| state_and_parent(pid).map(|(_, parent)| parent).filter(|&parent| parent > 1);
+    let own = std::process::id();
     let ancestors = std::iter::successors(parent(&own), parent).map_while(program);
     let launchers = ancestors.take_while(|ancestor| Some(ancestor) != program(own).as_ref());
     let prefixes = launchers.filter_map(|launcher| Some(launcher.parent()?.parent()?.to_owned()));

@@ -30,8 +30,16 @@ fn numbers(list: &str) -> Vec<u32> {
 
 /// Whether a process has not ended: one that has waits only to be asked for.
 fn runs(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    state_and_parent(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+}
+
+/// The letter for what a process does, and its parent; none if there is no such process.
+pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
+    let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // They stand after the name, which may hold any bytes.
+    let name_ends = line.iter().rposition(|&byte| byte == b')')?;
+    let mut words = str::from_utf8(&line[name_ends + 1..]).ok()?.split_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
 /// Refuses a cut at which a child of the program runs.
@@ -49,7 +57,22 @@ pub fn none_runs() -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_with_a_name_of_any_bytes_has_a_parent() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join(OsStr::from_bytes(b") Z 1 \xff"));
+        fs::copy("/bin/cat", &program).expect("there is cat");
+        let mut child = Command::new(program).stdin(Stdio::piped()).spawn().expect("a child");
+        let (state, parent) = state_and_parent(child.id()).expect("it runs");
+        assert_eq!((state == 'Z', parent), (false, std::process::id()));
+        drop(child.stdin.take());
+        child.wait().expect("its end");
+        assert_eq!(state_and_parent(child.id()), None);
+    }
 
     #[test]
     fn a_child_is_seen_until_it_ends() {

@@ -160,11 +160,12 @@ impl<'a> Replayer<'a> {
                     return Ok(at_ns);
                 }
                 let said = hosts.launch.said();
-                let began = (0..self.analysis.ranks).any(|rank| out.join(begun_file(rank)).exists());
-                let why = match began {
-                    _ if !said.is_empty() => said,
-                    true => diagnosis(&done, steps),
-                    false => "no rank has begun; what the launcher said stands above".into(),
+                let why = if !said.is_empty() {
+                    said
+                } else if (0..self.analysis.ranks).any(|rank| out.join(begun_file(rank)).exists()) {
+                    diagnosis(&done, steps)
+                } else {
+                    "no rank has begun; what the launcher said stands above".into()
                 };
                 bail!("the restart failed ({status}): {why}");
             }

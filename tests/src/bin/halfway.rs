@@ -96,15 +96,16 @@ impl Case {
             let job = Job::Replay { images: images.clone(), steps, collectives: false, out: out.clone(), within: None };
             let begun = Instant::now();
             let restarted = self.well(&mut self.host(target, &job));
-            let how = match restarted.and_then(|()| report::<ReplayReport>(&out, 0)) {
-                Ok(report) if !report.mpi.contains(target.version()) => {
-                    failed += 1;
-                    format!("FAILED: it was restarted under {}", report.mpi)
-                }
-                Ok(_) => format!("well, {:.1} s", begun.elapsed().as_secs_f64()),
+            let under = restarted.and_then(|()| report::<ReplayReport>(&out, 0)).map(|report| report.mpi);
+            let as_asked = under.and_then(|mpi| match mpi.contains(target.version()) {
+                true => Ok(()),
+                false => Err(format!("it was restarted under {mpi}")),
+            });
+            let how = match as_asked {
+                Ok(()) => format!("well, {:.1} s", begun.elapsed().as_secs_f64()),
                 Err(wrong) => {
                     failed += 1;
-                    format!("FAILED {wrong}")
+                    format!("FAILED: {wrong}")
                 }
             };
             let (base, target, events, mb) = (self.base.name(), target.name(), cut.events[0], bytes >> 20);
