@@ -27,20 +27,23 @@ const NAMES: [&str; 14] = [
     "win_fence",
 ];
 
-/// What is new in MPI 4 goes on wherever a library has it.
+/// What is new in MPI 4 and 5 goes on wherever a library has it.
 #[test]
-fn programs_of_mpi_4_go_on_under_those_that_have_it() {
-    let mut programs = programs();
-    programs.retain(|program| program.mpi >= 4);
-    assert_eq!(programs.len(), 2);
-    let plan = [
+fn programs_of_newer_standards_go_on_under_those_that_have_them() {
+    let since = |version| -> Vec<Program> { programs().into_iter().filter(|program| program.mpi == version).collect() };
+    let of_4 = [
         (Mpi::Mpich, &[Mpi::Mpich, Mpi::OpenMpi5, Mpi::Mpich5Abi][..]),
         (Mpi::OpenMpi5, &[Mpi::OpenMpi5, Mpi::Mpich5]),
         (Mpi::Mpich5Abi, &[Mpi::Mpich]),
     ];
-    let table = matrix::run(&programs, &plan, Choice::Some(1));
-    println!("{table}");
-    assert!(table.failures.is_empty(), "{} failed", table.failures.len());
+    let of_5 = [(Mpi::Mpich5, &[Mpi::Mpich5, Mpi::Mpich5Abi][..]), (Mpi::Mpich5Abi, &[Mpi::Mpich5])];
+    for (version, count, plan, cuts) in [(4, 7, &of_4[..], 1), (5, 3, &of_5, 2)] {
+        let programs = since(version);
+        assert_eq!(programs.len(), count);
+        let table = matrix::run(&programs, plan, Choice::Some(cuts));
+        println!("{table}");
+        assert!(table.failures.is_empty(), "{} failed", table.failures.len());
+    }
 }
 
 /// Debian's MPICH and Open MPI lie where the dynamic linker looks first.

@@ -31,20 +31,21 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
         _ => args[at],
     };
     let changed = (slot(kind) as u8, handle as u64);
-    let key = match change {
-        Change::Whole(what) => hash(what.as_bytes()),
-        Change::Named(what) => {
+    let part = match change.part {
+        Part::Whole => 0,
+        Part::Named => {
             // SAFETY: the caller's: a text.
             let name = unsafe { std::ffi::CStr::from_ptr(args[at + 1] as *const libc::c_char) };
-            hash(what.as_bytes()) ^ hash(name.to_bytes())
+            hash(name.to_bytes())
         }
-        Change::At(what) | Change::Undone(what) => hash(what.as_bytes()) ^ (args[at + 1] as u64).rotate_left(17),
+        Part::At => (args[at + 1] as u64).rotate_left(17),
     };
+    let key = hash(change.what.as_bytes()) ^ part;
     // Entries of an info stay as they came: it may have been duplicated in between.
     if kind != Kind::Info {
         s.log_remove_changes(changed, |record| record.key == key);
     }
-    if matches!(change, Change::Undone(_)) {
+    if change.undone {
         return;
     }
     // SAFETY: the caller's.
@@ -58,30 +59,37 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
 
 /// What of an object a procedure changes.
 #[derive(Debug)]
-pub enum Change {
-    /// One thing.
-    Whole(&'static str),
+pub struct Change {
+    what: &'static str,
+    part: Part,
+    /// From now on it is as if it had never been changed.
+    undone: bool,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// All of it.
+    Whole,
     /// The entry of the name that follows the object.
-    Named(&'static str),
+    Named,
     /// What belongs to the address that follows the object.
-    At(&'static str),
-    /// The same is as if it had never been.
-    Undone(&'static str),
+    At,
 }
 
 /// What a procedure changes, by its name.
 pub fn change_of(name: &'static str) -> Option<Change> {
     let tail = name.strip_prefix("MPI_")?;
-    Some(match tail {
-        "Info_set" | "Info_delete" => Change::Named("entry"),
-        "Type_commit" | "Errhandler_set" => Change::Whole(tail),
-        "Win_attach" => Change::At(tail),
+    let (what, part) = match tail {
+        "Info_set" | "Info_delete" => ("entry", Part::Named),
+        "Type_commit" | "Errhandler_set" => (tail, Part::Whole),
+        "Win_attach" | "Win_detach" => ("Win_attach", Part::At),
+        _ if tail.contains("tach_buffer") => ("buffer", Part::Whole),
         // What one info has said another does not take back.
-        _ if tail.ends_with("_set_info") => Change::At(tail),
-        "Win_detach" => Change::Undone("Win_attach"),
+        _ if tail.ends_with("_set_info") => (tail, Part::At),
         _ if tail.ends_with("_set_attr") || tail == "File_set_size" => return None,
         _ if tail.starts_with("T_") || tail.starts_with("Status_") || tail.starts_with("Abi_") => return None,
-        _ if tail.contains("_set_") => Change::Whole(tail),
+        _ if tail.contains("_set_") => (tail, Part::Whole),
         _ => return None,
-    })
+    };
+    Some(Change { what, part, undone: tail.contains("_detach") })
 }

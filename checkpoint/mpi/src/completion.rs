@@ -218,9 +218,11 @@ impl Outcome<'_> {
                 write(upper, at, &status);
             }
             if received && !status.cancelled {
+                let source =
+                    if what == What::Exchange { s.exchanged_with(number, status.source) } else { status.source };
                 if !counted {
-                    s.received(comm, status.source);
-                } else if status.source >= 0 {
+                    s.received(comm, source);
+                } else if source >= 0 {
                     s.event();
                 }
             }

@@ -4,7 +4,7 @@
 use crate::calls::lower;
 use crate::meeting::{Ranks, Refusal};
 use crate::point::empty_status;
-use crate::requests::{Matched, SavedStatus, Stage, What};
+use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Session, session};
 use crate::words::{read_status, write_status};
 use phasecast_abi::{Abi, Kind, Status};
@@ -99,7 +99,7 @@ pub fn alone<T>(act: impl FnOnce(&mut Session) -> T) -> T {
 fn drained(s: &mut Session, patience: Option<Duration>, refusal: Option<String>) -> Result<(), Refusal> {
     let (library, private, size) = (s.library, s.private, s.place.1 as usize);
     let ranks = Ranks::of(s);
-    let refusal = refusal.or_else(|| s.unsaveable.first().cloned());
+    let refusal = refusal.or_else(|| s.unsaveable.first().cloned()).or_else(|| s.unready());
     ranks.meet(patience, refusal, || s.progress())?;
     ranks.end_meetings();
     // All ranks have stopped, so all sends have been made.
@@ -236,6 +236,18 @@ impl Session {
         }
     }
 
+    /// Why nothing is to be waited for: a send that has been started completes only when the program says that all of its
+    /// partitions are ready.
+    fn unready(&self) -> Option<String> {
+        let unready = |request: &Request| {
+            let shape = &self.shapes[usize::from(request.index)];
+            let partitions = shape.point.partitions.filter(|_| request.what == What::Send)?;
+            (request.stage == Stage::Active && u64::from(request.ready) < request.args[partitions] as u64).then_some(())
+        };
+        self.requests.all().find_map(|(_, request)| unready(request))?;
+        Some("a send is under way whose partitions are not all ready".into())
+    }
+
     /// Tests a request, and notes its status if it is done.
     fn test_one(&mut self, number: u32) -> bool {
         let library = self.library;
@@ -252,10 +264,12 @@ impl Session {
         let saved = if matches!(what, What::Recv | What::Exchange) {
             // SAFETY: filled in by the test.
             let status = unsafe { read_status(library.abi, at as usize) };
+            let source =
+                if what == What::Exchange { self.exchanged_with(number, status.source) } else { status.source };
             if counts
                 && !status.cancelled
                 && !counted
-                && let Some(world) = self.world_rank(comm, status.source)
+                && let Some(world) = self.world_rank(comm, source)
             {
                 self.traffic.received[world] += 1;
             }

@@ -1,4 +1,4 @@
-//! Error classes and codes of the program's own (`MPI_Add_error_class`, `MPI_Add_error_code`, `MPI_Add_error_string`): the
+//! Error classes and codes of the program's own (`MPI_Add_error_class`, `MPI_Remove_error_class` and their kin): the
 //! library chooses their numbers, and after a restart another library has chosen others. So the program keeps the ones
 //! it got first.
 use crate::calls::lower;
@@ -141,6 +141,44 @@ pub unsafe fn add(call: &mut Call) -> usize {
     s.errors.0.push(Number { above, class, text: None, below });
     // SAFETY: the caller's: where the number goes.
     unsafe { *(call.arg(usize::from(of_class)) as *mut i32) = above };
+    0
+}
+
+/// `MPI_Remove_error_class`, `MPI_Remove_error_code` and `MPI_Remove_error_string`.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn remove(call: &mut Call) -> usize {
+    let mut s = session();
+    let (library, above) = (s.library, call.arg(0) as i32);
+    let Some(number) = s.errors.get(above) else {
+        drop(s);
+        // SAFETY: the caller's.
+        return unsafe { forward(call) };
+    };
+    let below = number.below;
+    let name = call.shape.procedure.name;
+    let code = match name {
+        // What a library cannot forget it keeps for the next one.
+        _ if call.shape.function == 0 => 0,
+        "MPI_Remove_error_class" => lower!(library, MPI_Remove_error_class(below as u32)),
+        "MPI_Remove_error_code" => lower!(library, MPI_Remove_error_code(below as u32)),
+        _ => lower!(library, MPI_Remove_error_string(below as u32)),
+    };
+    if code != 0 {
+        return s.up_error(code as u32 as usize);
+    }
+    if name == "MPI_Remove_error_string" {
+        number.text = None;
+        return 0;
+    }
+    s.errors.0.retain(|number| number.above != above);
+    let mut added = ADDED.lock().unwrap_or_else(PoisonError::into_inner);
+    if call.shape.function == 0 {
+        added.iter_mut().filter(|(_, number, _)| *number == below).for_each(|(.., used)| *used = false);
+    } else {
+        added.retain(|(_, number, _)| *number != below);
+    }
     0
 }
 

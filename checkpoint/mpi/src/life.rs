@@ -2,9 +2,9 @@
 use crate::callbacks::QUIET;
 use crate::calls::{call_double, lower};
 use crate::library::Library;
-use crate::session::{Call, Hooks, Session, dispatch, install, session};
+use crate::session::{Call, Hooks, Session, dispatch, install, installed, session};
 use crate::upper::Upper;
-use phasecast_abi::{Abi, Domain};
+use phasecast_abi::{Abi, Domain, Kind};
 use phasecast_process::gate::Frame;
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -17,7 +17,10 @@ static HOST: OnceLock<(Library, Hooks)> = OnceLock::new();
 /// library has registered for its end, too: MPICH 5 tells its launcher only then that it is done, and kills the ranks that
 /// are left when one has not told.
 pub fn prepare(library: Library, hooks: Hooks) -> &'static Library {
-    phasecast_process::on_exit(|code| std::process::exit(code));
+    phasecast_process::on_exit(|code| {
+        end_without_world();
+        std::process::exit(code)
+    });
     &HOST.get_or_init(|| (library, hooks)).0
 }
 
@@ -177,9 +180,12 @@ pub unsafe fn init(call: &mut Call) -> usize {
     let required = if threads { call.arg(2) as i32 } else { s.values.upper.layout().thread_levels[0] };
     let level = s.values.upper.to_neutral(Domain::ThreadLevel, required.into(), s.library).unwrap_or(0) as i32;
     let library = s.library;
+    // The library is initialised already where sessions came first.
+    let of_sessions = s.thread_level.filter(|_| !s.world);
     drop(s);
-    let given = begin(library, level);
-    let s = session();
+    let given = of_sessions.unwrap_or_else(|| begin(library, level));
+    let mut s = session();
+    (s.world, s.begun) = (true, true);
     // A position before the first event.
     s.look();
     if threads {
@@ -230,6 +236,25 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn finalize(_: &mut Call) -> usize {
+    end()
+}
+
+/// A program that has initialised MPI by sessions only, and has finalised them, ends. Where it has left one open, the
+/// launcher is to hear of it from the library, as natively.
+fn end_without_world() {
+    if !installed() {
+        return;
+    }
+    let s = session();
+    let begun = s.thread_level.is_some() && !s.world && !s.finalized;
+    let open = !s.objects.in_use(Kind::Session).is_empty();
+    drop(s);
+    if begun && !open {
+        end();
+    }
+}
+
+fn end() -> usize {
     let hooks = session().hooks;
     (hooks.finalize)();
     let s = session();
@@ -252,7 +277,7 @@ pub unsafe fn ask(call: &mut Call) -> usize {
     let s = session();
     let name = call.shape.procedure.name;
     let value = match name {
-        "MPI_Initialized" => i32::from(s.thread_level.is_some()),
+        "MPI_Initialized" => i32::from(s.world),
         "MPI_Finalized" => i32::from(s.finalized),
         _ => {
             let level = s.thread_level.unwrap_or(0);

@@ -123,7 +123,11 @@ fn comm_made(s: &mut Session, shape: &Shape, args: &[usize; MOST], at: usize) {
         // SAFETY: the program's variable, to which the new handle was written.
         unsafe { read_handle(args[at], bytes) }
     };
-    let tag = shape.procedure.param_index(Kind::Tag).map_or(0, |at| args[at] as i32);
+    let tag = match shape.procedure.param_named("stringtag") {
+        // SAFETY: the caller's: a text.
+        Some(at) => hash(unsafe { std::ffi::CStr::from_ptr(args[at] as *const libc::c_char) }.to_bytes()) as i32,
+        None => shape.procedure.param_index(Kind::Tag).map_or(0, |at| args[at] as i32),
+    };
     let parent = s.parent_of(shape, args);
     s.new_comm(above, parent, tag);
 }

@@ -175,7 +175,8 @@ impl Session {
         let needs = self.request_needs(shape, |i| args[i]);
         let (what, persistent, index) = (What::Recv, false, index as u16);
         let (counts, counted, made, started) = (true, true, 0, self.requests.turn());
-        let request = Request { what, persistent, stage, index, args, made, started, comm, counts, counted, needs };
+        let request =
+            Request { what, persistent, stage, index, args, made, started, comm, counts, counted, needs, ready: 0 };
         self.requests.put(number, request);
     }
 }

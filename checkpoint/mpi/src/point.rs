@@ -24,6 +24,8 @@ pub struct Places {
     pub status: Option<usize>,
     /// Where its request is.
     pub request: Option<usize>,
+    /// In how many partitions its message is.
+    pub partitions: Option<usize>,
     /// What a request needs until it is complete, by value: its datatype and communicator.
     needs: [Option<usize>; 2],
     what: What,
@@ -49,6 +51,7 @@ impl Places {
             tag: p.recv_tag(),
             status: p.param_index(Kind::Status),
             request: p.param_index(Kind::Request),
+            partitions: p.param_index(Kind::Partition).filter(|_| timing == Timing::Partitioned),
         }
     }
 
@@ -75,6 +78,17 @@ impl Session {
             self.traffic.received[world] += 1;
             self.event();
         }
+    }
+
+    /// The rank that has sent what this request has received, of which the status tells `source`: MPICH's tells nothing after
+    /// `MPI_Isendrecv`.
+    #[cold]
+    pub fn exchanged_with(&self, number: u32, source: i32) -> i32 {
+        let named = self.requests.get(number).and_then(|request| {
+            let at = self.shapes[usize::from(request.index)].point.source?;
+            Some(request.args[at] as i32).filter(|&rank| rank >= 0)
+        });
+        named.unwrap_or(source)
     }
 
     /// The drained message that a receive matches.

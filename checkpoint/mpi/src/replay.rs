@@ -43,6 +43,10 @@ pub struct State {
     pub events: u64,
     /// The level of thread support, in neutral form.
     pub thread_level: i32,
+    /// Whether it was initialised by `MPI_Init`, and not by sessions only.
+    world: bool,
+    /// Whether its events are counted.
+    begun: bool,
     /// The clock at the cut as the program sees it, in seconds.
     clock: f64,
     /// Rank and number of ranks.
@@ -77,6 +81,8 @@ impl State {
             one_sided: s.one_sided.clone(),
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
+            world: s.world,
+            begun: s.begun,
             clock,
             place: s.place,
             procedures,
@@ -109,6 +115,7 @@ impl State {
         s.fortran = self.fortran;
         s.traffic = self.traffic;
         s.replayed = true;
+        (s.world, s.begun) = (self.world, self.begun);
         s.events = self.events;
         s.errors = self.errors;
         s.errors_again()?;
@@ -282,6 +289,16 @@ impl Session {
             let (mut at, mut size) = (0usize, 0i32);
             lower!(library, MPI_Buffer_detach(&raw mut at, &raw mut size));
         }
+        let attaches = self.log.records.values().filter(|record| record.procedure.contains("_attach_buffer"));
+        let having: Vec<(u8, u64)> = attaches.filter_map(|record| record.changed).collect();
+        for (kind, handle) in having {
+            let kind = KINDS[usize::from(kind)];
+            let (below, mut at, mut size) = (self.down_handle(kind, handle as usize), 0usize, 0usize);
+            match kind {
+                Kind::Session => lower!(library, MPI_Session_detach_buffer_c(below, &raw mut at, &raw mut size)),
+                _ => lower!(library, MPI_Comm_detach_buffer_c(below, &raw mut at, &raw mut size)),
+            };
+        }
         lower!(library, MPI_Barrier(self.private));
         let made: Vec<(Kind, u32)> = self
             .log
@@ -308,6 +325,7 @@ impl Session {
                 Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
                 Kind::Window => lower!(library, MPI_Win_free(&raw mut handle)),
                 Kind::File => lower!(library, MPI_File_close(&raw mut handle)),
+                Kind::Session => lower!(library, MPI_Session_finalize(&raw mut handle)),
                 _ => 0,
             };
         }

@@ -88,6 +88,9 @@ pub struct Request {
     pub counted: bool,
     /// Objects that it needs.
     pub needs: Needs,
+    /// How many partitions of its message are ready: all or none at a cut.
+    #[serde(skip)]
+    pub ready: u32,
 }
 
 /// The datatype and the communicator that a request needs until it is complete, by slot of the kind and number.
@@ -168,6 +171,7 @@ impl Requests {
         self.set_stage(number, Stage::Active);
         if let Some(request) = self.get_mut(number) {
             request.started = turn;
+            request.ready = 0;
         }
     }
 

@@ -31,6 +31,7 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
         "MPI_Attr_get" | "MPI_Comm_get_attr" | "MPI_Win_get_attr" | "MPI_Type_get_attr" => return memory::attribute,
         "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => return duplicates::idup,
         "MPI_Add_error_class" | "MPI_Add_error_code" | "MPI_Add_error_string" => return errors::add,
+        "MPI_Remove_error_class" | "MPI_Remove_error_code" | "MPI_Remove_error_string" => return errors::remove,
         "MPI_Error_class" | "MPI_Error_string" => return errors::ask,
         "MPI_Comm_free_keyval" | "MPI_Type_free_keyval" | "MPI_Win_free_keyval" | "MPI_Keyval_free" => {
             return attributes::free_key;
@@ -45,7 +46,12 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
         "MPI_File_open" => return files::open,
         "MPI_File_delete" => return files::delete,
         "MPI_Grequest_start" => return callbacks::generalized,
+        "MPI_Pready" | "MPI_Pready_range" | "MPI_Pready_list" => return start::ready,
+        "MPI_Parrived" => return start::arrived,
         "MPI_Request_get_status" => return start::get_status,
+        "MPI_Request_get_status_all" | "MPI_Request_get_status_any" | "MPI_Request_get_status_some" => {
+            return start::get_statuses;
+        }
         "MPI_Status_c2f" | "MPI_Status_f2c" | "MPI_Status_c2f08" | "MPI_Status_f082c" | "MPI_Status_f2f08"
         | "MPI_Status_f082f" => return convert::status,
         _ => {}
@@ -163,7 +169,10 @@ unsafe fn comm(call: &mut Call) -> usize {
         // SAFETY: the call has succeeded.
         unsafe { crate::log::took_part(&mut s, shape, &args) };
     }
-    if !null || !of_members {
+    if !std::mem::replace(&mut s.begun, true) {
+        // The trace begins here. A position may lie before the first event.
+        s.look();
+    } else if !null || !of_members {
         s.event();
     }
     result

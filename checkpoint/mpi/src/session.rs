@@ -69,6 +69,11 @@ pub struct Session {
     pub clock_offset: f64,
     /// The level of thread support that was asked for and given, in neutral form.
     pub thread_level: Option<i32>,
+    /// The program has called `MPI_Init`: it has more than sessions.
+    pub world: bool,
+    /// Events are counted: since `MPI_Init`, or else since the first communicator of a session was made, which stands for
+    /// the world in a trace.
+    pub begun: bool,
     /// `MPI_Finalize` was called.
     pub finalized: bool,
     /// Why this rank cannot be saved now, if there is a reason that lasts.
@@ -231,6 +236,8 @@ impl Session {
             hooks,
             clock_offset: 0.0,
             thread_level: None,
+            world: false,
+            begun: false,
             finalized: false,
             unsaveable: Vec::new(),
             trouble: None,
