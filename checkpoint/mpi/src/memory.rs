@@ -190,8 +190,14 @@ pub unsafe fn buffer(call: &mut Call) -> usize {
     if result as i32 == 0 {
         let mut s = session();
         let name = call.shape.procedure.name;
-        let size = if name.ends_with("_c") { call.arg(1) } else { call.arg(1) as u32 as usize };
-        s.memory.attached = name.contains("attach").then(|| (call.arg(0), size));
+        if name.contains("attach") {
+            let size = if name.ends_with("_c") { call.arg(1) } else { call.arg(1) as u32 as usize };
+            s.memory.attached = Some((call.arg(0), size));
+        } else if let Some((at, _)) = s.memory.attached.take() {
+            // It may be the constant for memory that the library finds by itself.
+            // SAFETY: the caller's: where the address goes.
+            unsafe { *(call.arg(0) as *mut usize) = at };
+        }
     }
     result
 }

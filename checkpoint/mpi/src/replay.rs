@@ -146,6 +146,8 @@ impl State {
         s.restoring = false;
         QUIET.store(false, Relaxed);
         if let Some((at, size)) = s.memory.attached {
+            // The library may be asked to find memory by itself.
+            let at = s.values.down(Domain::BufferAddress, at as i64, library) as usize;
             let result = match i32::try_from(size) {
                 Ok(size) => lower!(library, MPI_Buffer_attach(at, size)),
                 Err(_) => lower!(library, MPI_Buffer_attach_c(at, size)),
