@@ -1,4 +1,5 @@
-//! Start, Request_free, Cancel, Pready, Parrived, Request_get_status and its kin: what is done with a request before it is complete.
+//! What is done with a request before it is complete: Start, Request_free, Cancel, Pready, Parrived, Request_get_status and its
+//! kin.
 use crate::point::empty_status;
 use crate::requests::{Request, Stage, What};
 use crate::session::{Call, session};
