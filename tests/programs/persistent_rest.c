@@ -10,7 +10,7 @@ int main(void) {
     int *v = calloc(size, sizeof(int)), *a = calloc(size, sizeof(int)), *w = calloc(size, sizeof(int));
     int *gv = calloc(size, sizeof(int)), *to = calloc(size, sizeof(int));
     MPI_Datatype *types = calloc(size, sizeof(MPI_Datatype));
-    int own, before_me = 0, sum = 0, block = 0, part = 0, given = 0, given_v = 0;
+    int own, before_me = 0, sum = 0, block = 0, given = 0, given_v = 0;
     MPI_Request requests[KINDS];
     for (int r = 0; r < size; r++) ones[r] = 1, places[r] = r, bytes[r] = r * sizeof(int), types[r] = MPI_INT;
     MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);

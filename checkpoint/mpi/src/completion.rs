@@ -217,9 +217,8 @@ impl Outcome<'_> {
             if let Some(at) = at {
                 write(upper, at, &status);
             }
+            let source = s.sender(request, status.source);
             if received && !status.cancelled {
-                let source =
-                    if what == What::Exchange { s.exchanged_with(number, status.source) } else { status.source };
                 if !counted {
                     s.received(comm, source);
                 } else if source >= 0 {
@@ -262,7 +261,8 @@ impl Outcome<'_> {
             let (comm, persistent) = (request.comm, request.persistent);
             let truncated = s.truncated(error);
             if fresh && truncated {
-                s.received(comm, status.source);
+                let source = s.requests.get(number).map_or(status.source, |request| s.sender(request, status.source));
+                s.received(comm, source);
             }
             let bytes = s.values.lower.layout().handle_bytes;
             // Open MPI frees persistent ones, too.

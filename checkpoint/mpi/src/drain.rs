@@ -240,12 +240,13 @@ impl Session {
     /// partitions are ready.
     fn unready(&self) -> Option<String> {
         let unready = |request: &Request| {
-            let shape = &self.shapes[usize::from(request.index)];
-            let partitions = shape.point.partitions.filter(|_| request.what == What::Send)?;
-            (request.stage == Stage::Active && u64::from(request.ready) < request.args[partitions] as u64).then_some(())
+            let partitions = self.shapes[usize::from(request.index)].point.partitions;
+            request.what == What::Send
+                && request.stage == Stage::Active
+                && partitions.is_some_and(|at| u64::from(request.ready) < request.args[at] as u64)
         };
-        self.requests.all().find_map(|(_, request)| unready(request))?;
-        Some("a send is under way whose partitions are not all ready".into())
+        let any = self.requests.all().any(|(_, request)| unready(request));
+        any.then(|| "a send is under way whose partitions are not all ready".into())
     }
 
     /// Tests a request, and notes its status if it is done.
@@ -264,8 +265,7 @@ impl Session {
         let saved = if matches!(what, What::Recv | What::Exchange) {
             // SAFETY: filled in by the test.
             let status = unsafe { read_status(library.abi, at as usize) };
-            let source =
-                if what == What::Exchange { self.exchanged_with(number, status.source) } else { status.source };
+            let source = self.sender(request, status.source);
             if counts
                 && !status.cancelled
                 && !counted

@@ -2,7 +2,7 @@
 use crate::calls::{MOST, WORDS};
 use crate::forward::arguments;
 use crate::objects::slot;
-use crate::requests::{Needs, SavedStatus, Stage, What};
+use crate::requests::{Needs, Request, SavedStatus, Stage, What};
 use crate::session::{Call, Session, session};
 use crate::shape::Shape;
 use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle};
@@ -80,15 +80,15 @@ impl Session {
         }
     }
 
-    /// The rank that has sent what this request has received, of which the status tells `source`: MPICH's tells nothing after
+    /// The rank that has sent what a request has received, of which the status tells `told`: MPICH's tells nothing after
     /// `MPI_Isendrecv`.
-    #[cold]
-    pub fn exchanged_with(&self, number: u32, source: i32) -> i32 {
-        let named = self.requests.get(number).and_then(|request| {
-            let at = self.shapes[usize::from(request.index)].point.source?;
-            Some(request.args[at] as i32).filter(|&rank| rank >= 0)
-        });
-        named.unwrap_or(source)
+    #[inline(always)]
+    pub fn sender(&self, request: &Request, told: i32) -> i32 {
+        if request.what != What::Exchange {
+            return told;
+        }
+        let at = self.shapes[usize::from(request.index)].point.source;
+        at.map(|at| request.args[at] as i32).filter(|&rank| rank >= 0).unwrap_or(told)
     }
 
     /// The drained message that a receive matches.

@@ -230,6 +230,7 @@ pub unsafe fn get_statuses(call: &mut Call) -> usize {
     let complete: Vec<(usize, &Status)> =
         seen.iter().enumerate().filter_map(|(i, seen)| Some((i, seen.status()?))).collect();
     let idle = seen.iter().all(|seen| matches!(seen, Seen::Idle));
+    let pending = seen.iter().any(|seen| matches!(seen, Seen::Pending));
     let empty = Status::from(empty_status());
     // SAFETY: the caller's: room for what is told.
     unsafe {
@@ -243,7 +244,6 @@ pub unsafe fn get_statuses(call: &mut Call) -> usize {
                 }
             }
             (Some(flag), None) => {
-                let pending = seen.iter().any(|seen| matches!(seen, Seen::Pending));
                 write_int(flag, i32::from(!pending));
                 for (i, seen) in seen.iter().enumerate().filter(|_| !pending) {
                     statuses.write(i, seen.status().unwrap_or(&empty));
