@@ -43,14 +43,19 @@ impl Fortran {
         Fortran(list)
     }
 
-    fn number(&self, kind: Kind, handle: usize) -> Option<i32> {
+    /// The Fortran handle; of none of these the same number, or the one that an interface with numbers of its own has for
+    /// what is no handle.
+    fn number(&self, kind: Kind, handle: usize) -> i32 {
         let slot = crate::objects::slot(kind) as u8;
-        self.0.iter().find(|(of, _, above)| *of == slot && *above == handle).map(|(_, number, _)| *number)
+        let found = self.0.iter().find(|(of, _, above)| *of == slot && *above == handle);
+        found.map_or(if self.0.is_empty() { handle as i32 } else { -1 }, |(_, number, _)| *number)
     }
 
-    fn handle(&self, kind: Kind, number: i32) -> Option<usize> {
+    /// The program's C handle; of none of these the same number, or null where the interface has numbers of its own.
+    fn handle(&self, kind: Kind, number: i32) -> usize {
         let slot = crate::objects::slot(kind) as u8;
-        self.0.iter().find(|(of, has, _)| *of == slot && *has == number).map(|(.., above)| *above)
+        let found = self.0.iter().find(|(of, has, _)| *of == slot && *has == number);
+        found.map_or(if self.0.is_empty() { number as u32 as usize } else { 0 }, |(.., above)| *above)
     }
 }
 
@@ -69,7 +74,7 @@ pub unsafe fn to_fortran(call: &mut Call) -> usize {
 pub fn number_of(s: &Session, kind: Kind, handle: usize) -> i32 {
     match s.decode(kind, handle) {
         Some(number) => s.objects.fortran(kind, number),
-        None => s.fortran.number(kind, handle).unwrap_or(handle as i32),
+        None => s.fortran.number(kind, handle),
     }
 }
 
@@ -83,7 +88,7 @@ pub unsafe fn from_fortran(call: &mut Call) -> usize {
     let number = call.arg(0) as i32;
     match s.objects.of_fortran(kind, number) {
         Some(found) => s.objects.encode(kind, found),
-        None => s.fortran.handle(kind, number).unwrap_or(number as u32 as usize),
+        None => s.fortran.handle(kind, number),
     }
 }
 

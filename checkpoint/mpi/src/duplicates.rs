@@ -1,5 +1,6 @@
 //! `MPI_Comm_idup` and its kin: the program has the handle of the new communicator at once, the library may have it only
-//! when the request is complete. At a restart it is made again as by `MPI_Comm_dup`.
+//! when the request is complete. (The known ones write it at once, too, and take local calls with it, as mpi4py makes them.)
+//! At a restart it is made again as by `MPI_Comm_dup`.
 use crate::calls::{MOST, call as invoke};
 use crate::comms::Comm;
 use crate::forward::{arguments, forward_args};
@@ -59,7 +60,7 @@ pub unsafe fn idup(call: &mut Call) -> usize {
         let parent = args[0] & upper.layout().handle_mask as usize;
         let known = s.comm(parent).cloned().unwrap_or_default();
         let comm = Comm { number: s.number_of_child(parent), children: 0, ..known };
-        let new = s.objects.add(Kind::Communicator, 0);
+        let new = s.objects.add(Kind::Communicator, read_handle(below[new_at], handle_bytes(lower, Kind::Communicator)));
         let above = s.objects.encode(Kind::Communicator, new);
         s.add_comm(above, comm);
         write_handle(args[new_at], handle_bytes(upper, Kind::Communicator), above);

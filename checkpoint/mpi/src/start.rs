@@ -61,7 +61,12 @@ pub unsafe fn free(call: &mut Call) -> usize {
     let at = call.arg(0);
     // SAFETY: the caller's: a request stands there.
     let handle = unsafe { read_handle(at, bytes) };
-    let Some(number) = s.objects.decode(Kind::Request, handle) else { return 0 };
+    let Some(number) = s.objects.decode(Kind::Request, handle) else {
+        drop(s);
+        // The library says what is wrong with it.
+        // SAFETY: the caller's.
+        return unsafe { crate::forward::forward(call) };
+    };
     let library = s.library;
     let null = library.request_null;
     let mut lower = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);

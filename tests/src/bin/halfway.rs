@@ -67,7 +67,7 @@ impl Case {
     fn run(&self) -> Result<usize, String> {
         let cut = self.middle()?;
         let images = self.folder("images");
-        let path = fs::canonicalize(&self.program[0]).map_err(|error| format!("{}: {error}", self.program[0]))?;
+        let path = std::path::absolute(&self.program[0]).map_err(|error| format!("{}: {error}", self.program[0]))?;
         let program = Program { path, args: self.program[1..].to_vec() };
         let job = Job::Checkpoint {
             program,
@@ -137,7 +137,7 @@ impl Case {
     /// Whether the program ends well, and prints what it must.
     fn well(&self, command: &mut Command) -> Result<(), String> {
         let ended = start(command).finish_within(LIMIT);
-        let last = |text: &str| text.chars().skip(text.chars().count().saturating_sub(800)).collect::<String>();
+        let last = |text: &str| text.chars().skip(text.chars().count().saturating_sub(3000)).collect::<String>();
         match ended {
             Ok(Outcome { code: 0, stdout, .. }) if stdout.contains(&self.prints) => Ok(()),
             Ok(o) => Err(format!("exit code {}: {} {}", o.code, last(&o.stdout), last(&o.stderr))),
