@@ -173,8 +173,8 @@ impl Session {
         }
         let comms: Vec<usize> = self.comms.keys().copied().collect();
         for comm in comms {
-            // One that was freed while requests are under way on it cannot be probed.
-            if self.down_handle(Kind::Communicator, comm) == 0 {
+            // One that was freed while requests are under way on it cannot be probed, nor one in the making.
+            if self.down_handle(Kind::Communicator, comm) == 0 || self.is_in_the_making(comm) {
                 continue;
             }
             while let Some(message) = self.improbe(comm)? {

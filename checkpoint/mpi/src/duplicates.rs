@@ -100,6 +100,14 @@ unsafe fn made_at_once(index: usize, shape: &'static Shape, blocking: &'static S
 }
 
 impl Session {
+    /// Whether the program's communicator cannot carry messages yet.
+    pub fn is_in_the_making(&self, comm: usize) -> bool {
+        !self.making.is_empty()
+            && self
+                .decode(Kind::Communicator, comm)
+                .is_some_and(|number| self.making.iter().any(|making| making.comm == number))
+    }
+
     /// The request of this number, of a communicator in the making, is complete: the library has written its handle.
     pub fn comm_is_made(&mut self, request: u32) {
         let Some(at) = self.making.iter().position(|making| making.request == request) else { return };
