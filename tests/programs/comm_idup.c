@@ -10,11 +10,16 @@ int main(void) {
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     ring(copies[0]);
     MPI_Comm_idup(copies[0], &copies[1], &requests[1]);
+    // No library is asked to allow it, and all do: mpi4py sets a handler on each one at once.
+    MPI_Comm_set_errhandler(copies[1], MPI_ERRORS_RETURN);
     for (int i = 0; i < 2; i++) ring(copies[0]);
     MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
     MPI_Comm_free(&copies[0]);
     for (int i = 0; i < 3; i++) ring(copies[1]);
     CHECK(total(copies[1], 1) == size);
+    MPI_Errhandler handler;
+    MPI_Comm_get_errhandler(copies[1], &handler);
+    CHECK(handler == MPI_ERRORS_RETURN);
     // The first rank asks last, after a message that the others send only when they have asked.
     MPI_Comm late;
     if (rank == 0) {

@@ -29,6 +29,12 @@ int main(void) {
     MPI_Waitall(3, receives, MPI_STATUSES_IGNORE);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
     CHECK(small == before && filled(in, N, before));
+    // What finds nothing leaves the status as it is.
+    status.MPI_SOURCE = status.MPI_TAG = 77;
+    MPI_Improbe(before, 3, MPI_COMM_WORLD, &flag, &little, &status);
+    CHECK(!flag && status.MPI_SOURCE == 77 && status.MPI_TAG == 77);
+    MPI_Iprobe(before, 3, MPI_COMM_WORLD, &flag, &status);
+    CHECK(!flag && status.MPI_SOURCE == 77 && status.MPI_TAG == 77);
     beat();
     say("held %d", small);
     return done("improbe");

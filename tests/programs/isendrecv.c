@@ -1,6 +1,5 @@
 // Sends and receives in one that go on beside the program: long and short ones, and in place.
 // mpi: 4
-// refuses: a nonblocking send and receive is under way
 #include "state.h"
 
 enum { LONG = 100000, KINDS = 3 };

@@ -1,4 +1,4 @@
-// Requests that are none: sets with holes, empty statuses, and a set that is nothing but holes.
+// Requests that are none: sets with holes, empty statuses, a set that is nothing but holes, and one that is freed.
 #include "state.h"
 
 int main(void) {
@@ -19,6 +19,9 @@ int main(void) {
     CHECK(flag);
     MPI_Testany(4, requests, &index, &flag, &status);
     CHECK(flag && index == MPI_UNDEFINED);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Request_free(&requests[0]) != MPI_SUCCESS);
     for (int i = 0; i < 3; i++) beat();
     say("holes");
     return done("null_requests");

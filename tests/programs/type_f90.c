@@ -3,8 +3,8 @@
 
 int main(void) {
     start();
-    MPI_Datatype real, integer, sized;
-    int n;
+    MPI_Datatype real, again, integer, sized;
+    int n, a, b, c, combiner;
     MPI_Type_create_f90_real(12, MPI_UNDEFINED, &real);
     MPI_Type_create_f90_integer(6, &integer);
     MPI_Type_match_size(MPI_TYPECLASS_REAL, 4, &sized);
@@ -12,6 +12,9 @@ int main(void) {
         double out = rank + 0.5, in = 0;
         int number = 7 * rank + i, got = 0;
         float small = 0.25f, taken = 0;
+        MPI_Type_create_f90_real(12, MPI_UNDEFINED, &again);
+        MPI_Type_get_envelope(again, &a, &b, &c, &combiner);
+        CHECK(again == real && combiner == MPI_COMBINER_F90_REAL && a == 2 && b == 0 && c == 0);
         MPI_Send(&out, 1, real, after, 0, MPI_COMM_WORLD);
         MPI_Send(&number, 1, integer, after, 1, MPI_COMM_WORLD);
         MPI_Send(&small, 1, sized, after, 2, MPI_COMM_WORLD);

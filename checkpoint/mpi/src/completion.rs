@@ -209,9 +209,10 @@ impl Outcome<'_> {
             }
             let received = matches!(what, What::Recv | What::Exchange) && counts;
             let recorded = !s.recorded.is_empty() && matches!(what, What::Recv | What::Exchange);
+            let cancelling = request.cancelling;
             let status: Status = match stage {
                 Stage::Done(saved) => saved.into(),
-                _ if at.is_none() && !received && !recorded => Status::default(),
+                _ if at.is_none() && !received && !recorded && !cancelling => Status::default(),
                 _ => below.map_or_else(Status::default, |below| read_status(lower, below)),
             };
             if let Some(at) = at {
@@ -224,6 +225,9 @@ impl Outcome<'_> {
                 } else if source >= 0 {
                     s.event();
                 }
+            }
+            if cancelling {
+                s.may_be_unsent(number, &status);
             }
             if recorded && !status.cancelled {
                 s.completion_is_taken(comm, &status);

@@ -1,10 +1,10 @@
 //! What is under way when all ranks have stopped at a cut is taken out of the network: messages that no receive has
 //! matched are received into memory (and handed out first, later), sends are completed, receives that match are
 //! completed. At the end the counts of messages between each pair of ranks agree, or the cut is refused.
-use crate::calls::lower;
+use crate::calls::{MOST, lower};
 use crate::meeting::{Ranks, Refusal};
 use crate::point::empty_status;
-use crate::requests::{Matched, Request, SavedStatus, Stage, What};
+use crate::requests::{Matched, Request, Requests, SavedStatus, Stage, What};
 use crate::session::{Session, session};
 use crate::words::{read_status, write_status};
 use phasecast_abi::{Abi, Kind, Status};
@@ -278,6 +278,8 @@ impl Session {
             // SAFETY: as above.
             SavedStatus::from(unsafe { read_status(library.abi, at as usize) })
         } else {
+            // SAFETY: as above.
+            self.may_be_unsent(number, &unsafe { read_status(library.abi, at as usize) });
             empty_status()
         };
         if what == What::NewComm {
@@ -299,6 +301,41 @@ impl Session {
         true
     }
 
+    /// The requests as an image has them, once the network is drained: of a send and receive in one, what was sent is with
+    /// its receiver, and a receive is left.
+    pub fn requests_of_image(&self) -> Requests {
+        let mut requests = self.requests.clone();
+        for (number, request) in self.requests.all() {
+            if request.what == What::Exchange
+                && request.stage == Stage::Active
+                && let Some(receive) = self.as_receive(request)
+            {
+                requests.put(number, receive);
+            }
+        }
+        requests
+    }
+
+    fn as_receive(&self, request: &Request) -> Option<Request> {
+        let shape = &self.shapes[usize::from(request.index)];
+        let side = shape.procedure.recv_sides().next()?;
+        let name = if shape.procedure.name.ends_with("_c") { "MPI_Irecv_c" } else { "MPI_Irecv" };
+        let places = [
+            usize::from(side.buffer),
+            usize::from(side.count?),
+            usize::from(side.datatype?),
+            shape.point.source?,
+            shape.point.tag?,
+            shape.point.comm,
+            shape.point.request?,
+        ];
+        let mut args = [0; MOST];
+        for (arg, place) in args.iter_mut().zip(places) {
+            *arg = request.args[place];
+        }
+        Some(Request { what: What::Recv, index: crate::calls::index(name) as u16, args, ..request.clone() })
+    }
+
     /// Finishes what is still under way once all messages are in: sends and collectives.
     fn finish_requests(&mut self) -> Result<(), String> {
         // All ranks stand here: what they have all begun is soon done.
@@ -307,7 +344,7 @@ impl Session {
             let open: Vec<(u32, What)> = self
                 .requests
                 .all()
-                .filter(|(_, r)| r.stage == Stage::Active && (r.what != What::Recv || r.counted))
+                .filter(|(_, r)| r.stage == Stage::Active && (!r.receives() || r.counted))
                 .map(|(number, r)| (number, r.what))
                 .collect();
             let mut left = None;
@@ -323,8 +360,9 @@ impl Session {
                     What::Send => "a send is under way that does not complete",
                     What::Collective => "a nonblocking collective is under way that not all ranks have started",
                     What::NewComm => "a communicator is being made that not all ranks have asked for",
-                    What::Exchange => "a nonblocking send and receive is under way",
-                    What::Recv | What::Other => "nonblocking input, output or one-sided communication is under way",
+                    What::Recv | What::Exchange | What::Other => {
+                        "nonblocking input, output or one-sided communication is under way"
+                    }
                 }
                 .into());
             }

@@ -60,7 +60,8 @@ pub unsafe fn idup(call: &mut Call) -> usize {
         let parent = args[0] & upper.layout().handle_mask as usize;
         let known = s.comm(parent).cloned().unwrap_or_default();
         let comm = Comm { number: s.number_of_child(parent), children: 0, ..known };
-        let new = s.objects.add(Kind::Communicator, read_handle(below[new_at], handle_bytes(lower, Kind::Communicator)));
+        let new =
+            s.objects.add(Kind::Communicator, read_handle(below[new_at], handle_bytes(lower, Kind::Communicator)));
         let above = s.objects.encode(Kind::Communicator, new);
         s.add_comm(above, comm);
         write_handle(args[new_at], handle_bytes(upper, Kind::Communicator), above);

@@ -1,7 +1,9 @@
 //! The machine's MPI library, which the lower half loads at run time: which of them belongs to the launcher that started
 //! this process, and where its procedures are.
+use crate::calls::lower;
 use phasecast_abi::{Abi, PROCEDURES, Symbols, constant};
 use phasecast_process::children::state_and_parent;
+use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::path::PathBuf;
@@ -116,17 +118,30 @@ impl Library {
 
     /// The library's version in one line.
     pub fn version(&self) -> String {
-        let mut text = vec![0u8; 8192 + 1];
-        let mut length = 0i32;
-        let index = crate::calls::index("MPI_Get_library_version");
-        if let Some(function) = self.function(index) {
-            // SAFETY: the text is as long as the longest that an interface allows.
-            unsafe { crate::calls::call(function, &[text.as_mut_ptr() as usize, &raw mut length as usize]) };
-        }
-        let text = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy).unwrap_or_default();
+        let text = self.versions().text;
         let first = text.lines().next().unwrap_or_default();
         first.split_whitespace().collect::<Vec<_>>().join(" ")
     }
+
+    /// What the library tells of its versions.
+    pub fn versions(&self) -> Versions {
+        let mut text = vec![0u8; 8192 + 1];
+        let (mut length, mut version, mut subversion) = (0i32, 0i32, 0i32);
+        // No interface allows a longer text.
+        lower!(self, MPI_Get_library_version(text.as_mut_ptr(), &raw mut length));
+        lower!(self, MPI_Get_version(&raw mut version, &raw mut subversion));
+        let text = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy).unwrap_or_default().into_owned();
+        Versions { standard: (version, subversion), text }
+    }
+}
+
+/// What a library tells of its versions, and a program goes by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Versions {
+    /// Of the MPI standard: version and subversion.
+    pub standard: (i32, i32),
+    /// The library's own, as a text.
+    pub text: String,
 }
 
 /// The folders of libraries that were installed together with the launcher's programs on this machine, which are what lies

@@ -1,7 +1,7 @@
 //! The program's MPI from its first call to its last: `MPI_Init`, `MPI_Finalize`, and the clock.
 use crate::callbacks::QUIET;
 use crate::calls::{call_double, lower};
-use crate::library::Library;
+use crate::library::{Library, Versions};
 use crate::session::{Call, Hooks, Session, dispatch, install, installed, session};
 use crate::upper::Upper;
 use phasecast_abi::{Abi, Domain, Kind};
@@ -286,6 +286,32 @@ pub unsafe fn ask(call: &mut Call) -> usize {
     };
     // SAFETY: the caller's: where the answer goes.
     unsafe { *(call.arg(0) as *mut i32) = value };
+    0
+}
+
+/// `MPI_Get_version` and `MPI_Get_library_version`: after a restart as before it, as the program goes by them in what it
+/// calls.
+///
+/// # Safety
+/// A call of the gate.
+pub unsafe fn version(call: &mut Call) -> usize {
+    let s = session();
+    let Some(Versions { standard: (version, subversion), text }) = &s.started_with else {
+        drop(s);
+        // SAFETY: the caller's.
+        return unsafe { crate::forward::forward(call) };
+    };
+    let (first, second) = (call.arg(0), call.arg(1) as *mut i32);
+    // SAFETY: the caller's: where the answers go; the text was told to the program's library's length.
+    unsafe {
+        if call.shape.procedure.name == "MPI_Get_version" {
+            (*(first as *mut i32), *second) = (*version, *subversion);
+        } else {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), first as *mut u8, text.len());
+            *((first + text.len()) as *mut u8) = 0;
+            *second = text.len() as i32;
+        }
+    }
     0
 }
 

@@ -146,6 +146,11 @@ pub unsafe fn took_part(s: &mut Session, shape: &'static Shape, args: &[usize; M
 }
 
 impl Record {
+    /// Whether what it yields is predefined: a library has one for all that ask for it, and frees it at its end.
+    pub fn is_of_predefined(&self) -> bool {
+        self.procedure.starts_with("MPI_Type_create_f90_")
+    }
+
     /// The objects that it made in an array.
     fn own(&self) -> impl Iterator<Item = (Kind, u32)> {
         let made = self.also.iter().filter(|(_, number)| *number != NOT_MADE);

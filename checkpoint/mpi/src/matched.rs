@@ -21,7 +21,7 @@ pub unsafe fn probe(call: &mut Call) -> usize {
     let Class::Probe { matched, .. } = shape.procedure.class else { return 1 };
     let from = places.source.unwrap_or(0);
     let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;
-    let flag = shape.procedure.param_index(Kind::Flag);
+    let flag = places.flag;
     let recorded = !s.recorded.is_empty() && s.any_source(args[from]);
     if recorded {
         match (s.recorded_probe(comm, args[from]), flag) {
@@ -175,9 +175,8 @@ impl Session {
         let needs = self.request_needs(shape, |i| args[i]);
         let (what, persistent, index) = (What::Recv, false, index as u16);
         let (counts, counted, made, started) = (true, true, 0, self.requests.turn());
-        let request =
-            Request { what, persistent, stage, index, args, made, started, comm, counts, counted, needs, ready: 0 };
-        self.requests.put(number, request);
+        let own = Request { what, persistent, stage, index, args, made, started, ..Request::default() };
+        self.requests.put(number, Request { comm, counts, counted, needs, ..own });
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Places {
     pub tag: Option<usize>,
     /// Where its status goes.
     pub status: Option<usize>,
+    /// Where it says whether it has found something.
+    pub flag: Option<usize>,
     /// Where its request is.
     pub request: Option<usize>,
     /// In how many partitions its message is.
@@ -50,6 +52,7 @@ impl Places {
             source: p.param_index(Kind::Source),
             tag: p.recv_tag(),
             status: p.param_index(Kind::Status),
+            flag: p.param_index(Kind::Flag),
             request: p.param_index(Kind::Request),
             partitions: p.param_index(Kind::Partition).filter(|_| timing == Timing::Partitioned),
         }
@@ -68,6 +71,21 @@ impl Session {
         if let Some(world) = self.world_rank(comm, dest as i32) {
             self.traffic.sent[world] += 1;
             self.event();
+        }
+    }
+
+    /// A send is complete or freed, with this status: a cancelled one was none.
+    #[cold]
+    pub fn may_be_unsent(&mut self, number: u32, status: &Status) {
+        let Some(request) = self.requests.get_mut(number).filter(|request| request.cancelling && status.cancelled)
+        else {
+            return;
+        };
+        request.cancelling = false;
+        let (index, args, comm) = (request.index, request.args, request.comm);
+        let dest = self.shapes[usize::from(index)].point.dest;
+        if let Some(world) = dest.and_then(|dest| self.world_rank(comm, args[dest] as i32)) {
+            self.traffic.sent[world] -= 1;
         }
     }
 
@@ -314,6 +332,7 @@ impl Session {
         request.comm = comm;
         request.counts = counts;
         request.counted = false;
+        request.cancelling = false;
         request.needs = needs;
         if persistent {
             request.made = turn;

@@ -1,6 +1,7 @@
 //! Objects of which the program has several handles, as it has asked for them several times: groups, error handlers and
 //! datatypes.
 use crate::calls::lower;
+use crate::log::Record;
 use crate::session::Session;
 use crate::words::{handle_bytes, read_handle, write_handle};
 use phasecast_abi::Kind;
@@ -10,6 +11,10 @@ impl Session {
     /// given back at once, as a restart makes the object once, however many handles of it the program has. One that the
     /// program had freed it has again now.
     pub fn one_more(&mut self, kind: Kind, index: u32, handle: usize) {
+        let record = self.objects.get(kind, index).and_then(|object| self.log.records.get(&object.record?));
+        if record.is_some_and(Record::is_of_predefined) {
+            return;
+        }
         let Some(object) = self.objects.get_mut(kind, index) else { return };
         object.references += u32::from(!self.restoring);
         if object.references > 1 || self.restoring {
@@ -18,7 +23,7 @@ impl Session {
     }
 
     /// The library need not keep an object for us.
-    pub fn give_back(&self, kind: Kind, mut handle: usize) {
+    fn give_back(&self, kind: Kind, mut handle: usize) {
         let library = self.library;
         match kind {
             Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),

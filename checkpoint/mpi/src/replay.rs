@@ -8,6 +8,7 @@ use crate::convert::Fortran;
 use crate::drain::Drained;
 use crate::errors::Own;
 use crate::files::Pointers;
+use crate::library::Versions;
 use crate::life;
 use crate::log::{Argument, Log, NOT_MADE, Record};
 use crate::memory::Lent;
@@ -49,6 +50,8 @@ pub struct State {
     begun: bool,
     /// The clock at the cut as the program sees it, in seconds.
     clock: f64,
+    /// What the library told of itself that the program has started with.
+    started_with: Versions,
     /// Rank and number of ranks.
     pub place: (i32, i32),
     /// Names of the procedures of requests, by their index when the image was made.
@@ -60,15 +63,16 @@ impl State {
     pub fn save() -> State {
         let mut s = session();
         let clock = life::wtime(s.library) + s.clock_offset;
+        let requests = s.requests_of_image();
         let mut procedures: Vec<(u16, String)> =
-            s.requests.all().map(|(_, r)| (r.index, crate::calls::name(usize::from(r.index)).to_owned())).collect();
+            requests.all().map(|(_, r)| (r.index, crate::calls::name(usize::from(r.index)).to_owned())).collect();
         procedures.sort();
         procedures.dedup();
         State {
             program: s.values.program().clone(),
             objects: s.objects.clone(),
             log: s.log.clone(),
-            requests: s.requests.clone(),
+            requests,
             comms: s.comms.iter().map(|(&handle, comm)| (handle, (**comm).clone())).collect(),
             drained: s.drained.clone(),
             recorded: s.recorded.clone(),
@@ -84,6 +88,7 @@ impl State {
             world: s.world,
             begun: s.begun,
             clock,
+            started_with: s.started_with.clone().unwrap_or_else(|| s.library.versions()),
             place: s.place,
             procedures,
         }
@@ -115,6 +120,7 @@ impl State {
         s.fortran = self.fortran;
         s.traffic = self.traffic;
         s.replayed = true;
+        s.started_with = Some(self.started_with);
         (s.world, s.begun) = (self.world, self.begun);
         s.events = self.events;
         s.errors = self.errors;
@@ -307,8 +313,7 @@ impl Session {
             .records
             .values()
             .rev()
-            // The types of this kind are predefined: there are no more for being asked for again, and none is freed.
-            .filter(|r| !r.procedure.starts_with("MPI_Type_create_f90_"))
+            .filter(|r| !r.is_of_predefined())
             .filter_map(|r| r.made.map(|(_, kind, number)| (KINDS[usize::from(kind)], number)))
             .collect();
         for (kind, number) in made {

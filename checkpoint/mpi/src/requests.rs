@@ -91,6 +91,16 @@ pub struct Request {
     /// How many partitions of its message are ready: all or none at a cut.
     #[serde(skip)]
     pub ready: u32,
+    /// A send that the program has cancelled: it may turn out to be none. At a cut it has.
+    #[serde(skip)]
+    pub cancelling: bool,
+}
+
+impl Request {
+    /// Whether a message is waited for that may still have to be sent.
+    pub fn receives(&self) -> bool {
+        self.what == What::Recv || self.what == What::Exchange && self.counts
+    }
 }
 
 /// The datatype and the communicator that a request needs until it is complete, by slot of the kind and number.
@@ -172,6 +182,7 @@ impl Requests {
         if let Some(request) = self.get_mut(number) {
             request.started = turn;
             request.ready = 0;
+            request.cancelling = false;
         }
     }
 

@@ -17,6 +17,7 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
     let name = procedure.name;
     match name {
         "MPI_Initialized" | "MPI_Finalized" | "MPI_Query_thread" => return life::ask,
+        "MPI_Get_version" | "MPI_Get_library_version" => return life::version,
         "MPI_Wtime" | "MPI_Wtick" => return life::clock,
         "MPI_Alloc_mem" => return memory::allocate,
         "MPI_Free_mem" => return memory::free,

@@ -96,6 +96,8 @@ pub struct Session {
     pub one_sided: crate::windows::OneSided,
     /// Whether the program goes on from an image: what it writes is kept apart from the originals.
     pub replayed: bool,
+    /// What the library told that the program has started with, if it goes on with another.
+    pub started_with: Option<crate::library::Versions>,
     /// A communicator of our own, with all ranks.
     pub private: usize,
     /// A communicator of our own, with this rank only.
@@ -249,6 +251,7 @@ impl Session {
             errors: crate::errors::Own::default(),
             one_sided: crate::windows::OneSided::default(),
             replayed: false,
+            started_with: None,
             private: 0,
             private_self: 0,
             place: (0, 1),

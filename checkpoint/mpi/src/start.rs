@@ -72,7 +72,14 @@ pub unsafe fn free(call: &mut Call) -> usize {
     let mut lower = s.objects.get(Kind::Request, number).map_or(null, |object| object.lower);
     let receives = |r: &Request| r.what == What::Recv && r.stage == Stage::Active && r.counts && !r.counted;
     let stays = s.requests.get(number).is_some_and(receives);
+    let cancelling = s.requests.get(number).is_some_and(|request| request.cancelling);
     drop(s);
+    if cancelling {
+        // SAFETY: the caller's: the request stands there.
+        if let Ok(Seen::Complete(status)) = unsafe { look(at) } {
+            session().may_be_unsent(number, &status);
+        }
+    }
     if lower != null && !stays {
         let result = crate::calls::lower!(library, MPI_Request_free(&raw mut lower));
         if result != 0 {
@@ -99,12 +106,18 @@ pub unsafe fn cancel(call: &mut Call) -> usize {
     let bytes = handle_bytes(s.values.upper, Kind::Request);
     // SAFETY: the caller's: a request stands there.
     let handle = unsafe { read_handle(call.arg(0), bytes) };
-    if s.objects.decode(Kind::Request, handle).is_some_and(|number| s.is_done(number)) {
+    let number = s.objects.decode(Kind::Request, handle);
+    if number.is_some_and(|number| s.is_done(number)) {
         return 0;
     }
     drop(s);
     // SAFETY: the caller's.
-    unsafe { crate::forward::forward(call) }
+    let result = unsafe { crate::forward::forward(call) };
+    let mut s = session();
+    if let Some(request) = number.filter(|_| result as i32 == 0).and_then(|number| s.requests.get_mut(number)) {
+        request.cancelling = request.what == What::Send;
+    }
+    result
 }
 
 /// `MPI_Pready`, `MPI_Pready_range` and `MPI_Pready_list`.

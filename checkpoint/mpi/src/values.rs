@@ -98,7 +98,9 @@ impl Values {
 
     /// The program's form of a predefined handle.
     pub fn handle_up(&self, kind: Kind, handle: usize) -> Option<usize> {
-        self.up.get(&(kind, handle)).copied()
+        let known = self.up.get(&(kind, handle)).copied();
+        // MPICH has predefined objects of its own, whose handles say so in their first bits.
+        known.or_else(|| (self.same() && self.upper == Abi::Mpich && handle >> 30 == 1).then_some(handle))
     }
 
     /// Predefined handles of the program, with their form below.
