@@ -4,6 +4,14 @@
 int main(void) {
     start();
     MPI_Datatype pair, row, part;
+#ifdef MPIX_C_FLOAT16
+    int count;
+    // A predefined type that no other MPI has is the same whoever names it.
+    MPI_Type_contiguous(2, MPIX_C_FLOAT16, &pair);
+    MPI_Type_get_contents(pair, 1, 0, 1, &count, NULL, &part);
+    CHECK(part == MPIX_C_FLOAT16);
+    MPI_Type_free(&pair);
+#endif
     MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
     MPI_Type_vector(3, 2, 5, pair, &row);
     MPI_Type_free(&pair);

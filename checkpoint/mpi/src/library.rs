@@ -131,7 +131,7 @@ impl Library {
         lower!(self, MPI_Get_library_version(text.as_mut_ptr(), &raw mut length));
         lower!(self, MPI_Get_version(&raw mut version, &raw mut subversion));
         let text = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy).unwrap_or_default().into_owned();
-        Versions { standard: (version, subversion), text }
+        Versions { standard: (version, subversion), text, length }
     }
 }
 
@@ -142,6 +142,8 @@ pub struct Versions {
     pub standard: (i32, i32),
     /// The library's own, as a text.
     pub text: String,
+    /// How long it says that the text is: Open MPI counts its end.
+    pub length: i32,
 }
 
 /// The folders of libraries that were installed together with the launcher's programs on this machine, which are what lies

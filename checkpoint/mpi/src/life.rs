@@ -296,7 +296,7 @@ pub unsafe fn ask(call: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn version(call: &mut Call) -> usize {
     let s = session();
-    let Some(Versions { standard: (version, subversion), text }) = &s.started_with else {
+    let Some(Versions { standard: (version, subversion), text, length }) = &s.started_with else {
         drop(s);
         // SAFETY: the caller's.
         return unsafe { crate::forward::forward(call) };
@@ -309,7 +309,7 @@ pub unsafe fn version(call: &mut Call) -> usize {
         } else {
             std::ptr::copy_nonoverlapping(text.as_ptr(), first as *mut u8, text.len());
             *((first + text.len()) as *mut u8) = 0;
-            *second = text.len() as i32;
+            *second = *length;
         }
     }
     0
