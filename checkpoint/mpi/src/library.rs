@@ -93,7 +93,10 @@ impl Library {
         let abi = Abi::of_library(name)
             .or_else(|| Abi::of_symbols(exists))
             .ok_or_else(|| LibraryError::Unknown(name.to_owned()))?;
-        let functions = PROCEDURES.iter().map(|p| find(handle, &format!("P{}", p.name)).unwrap_or(0)).collect();
+        // What is an extension yet has the same arguments: Open MPI 4.1 has persistent collectives as such.
+        let extension = |name: &str| find(handle, &format!("PMPIX_{}", name.strip_prefix("MPI_")?));
+        let function = |name: &str| find(handle, &format!("P{name}")).or_else(|| extension(name));
+        let functions = PROCEDURES.iter().map(|p| function(p.name).unwrap_or(0)).collect();
         let mut library = Library { abi, name: name.to_owned(), request_null: 0, handle, functions };
         library.request_null = library.constant("MPI_REQUEST_NULL").unwrap_or(0);
         Ok(library)

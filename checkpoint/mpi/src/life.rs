@@ -302,7 +302,7 @@ pub unsafe fn version(call: &mut Call) -> usize {
         return unsafe { crate::forward::forward(call) };
     };
     let (first, second) = (call.arg(0), call.arg(1) as *mut i32);
-    // SAFETY: the caller's: where the answers go; the text was told to the program's library's length.
+    // SAFETY: the caller's: where the answers go, with room for what its own library tells.
     unsafe {
         if call.shape.procedure.name == "MPI_Get_version" {
             (*(first as *mut i32), *second) = (*version, *subversion);
