@@ -357,12 +357,10 @@ impl Session {
             let patience = if what == What::Send { PATIENCE } else { SHORT_PATIENCE };
             if started.elapsed() > patience {
                 return Err(match what {
-                    What::Send => "a send is under way that does not complete",
+                    What::Send | What::Exchange => "a send is under way that does not complete",
                     What::Collective => "a nonblocking collective is under way that not all ranks have started",
                     What::NewComm => "a communicator is being made that not all ranks have asked for",
-                    What::Recv | What::Exchange | What::Other => {
-                        "nonblocking input, output or one-sided communication is under way"
-                    }
+                    What::Recv | What::Other => "nonblocking input, output or one-sided communication is under way",
                 }
                 .into());
             }

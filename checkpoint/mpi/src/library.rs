@@ -93,7 +93,7 @@ impl Library {
         let abi = Abi::of_library(name)
             .or_else(|| Abi::of_symbols(exists))
             .ok_or_else(|| LibraryError::Unknown(name.to_owned()))?;
-        // What is an extension yet has the same arguments: Open MPI 4.1 has persistent collectives as such.
+        // What the standard took in later may be an extension with the same arguments: persistent collectives in Open MPI 4.1.
         let extension = |name: &str| find(handle, &format!("PMPIX_{}", name.strip_prefix("MPI_")?));
         let function = |name: &str| find(handle, &format!("P{name}")).or_else(|| extension(name));
         let functions = PROCEDURES.iter().map(|p| function(p.name).unwrap_or(0)).collect();

@@ -41,8 +41,13 @@ impl Places {
     pub fn of(p: &Procedure) -> Places {
         let (what, timing) = kind_of(p.class);
         let by_value = |kind| p.param_index(kind).filter(|&at| p.params[at].passing == Passing::Value);
+        // What a send and receive in one has sent is with its receiver at a cut.
+        let datatype = match what {
+            What::Exchange => p.recv_sides().next().and_then(|side| side.datatype).map(usize::from),
+            _ => by_value(Kind::Datatype),
+        };
         Places {
-            needs: [by_value(Kind::Datatype), by_value(Kind::Communicator)],
+            needs: [datatype, by_value(Kind::Communicator)],
             what,
             together: matches!(what, What::Collective | What::NewComm)
                 || matches!(p.class, Class::Io { collective: true, .. }),
