@@ -27,8 +27,15 @@ impl Session {
         } else if kind == Kind::Keyval {
             return self.values.down(Domain::Keyval, handle as i32 as i64, self.library) as usize;
         } else {
-            let Some(lower) = self.values.handle_down(kind, handle) else { return handle };
-            lower
+            match self.values.handle_down(kind, handle) {
+                Some(lower) => lower,
+                None if self.values.same() => return handle,
+                // The library may take any other for an address. It refuses null.
+                None => {
+                    let null = self.values.null(kind).and_then(|null| self.values.handle_down(kind, null));
+                    return null.unwrap_or(handle);
+                }
+            }
         };
         self.objects.keep_recent(kind, handle, lower);
         lower
