@@ -6,6 +6,7 @@ pub mod memory;
 mod memory_kinds;
 #[cfg(test)]
 mod memory_tests;
+mod replay_time;
 mod replaying;
 pub mod restore;
 mod restore_huge;

@@ -17,6 +17,7 @@ int main(void) {
     MPI_Neighbor_allgather_init(&out[0], 1, MPI_INT, gathered, 1, MPI_INT, line, MPI_INFO_NULL, &requests[1]);
     beat();
     MPI_Neighbor_alltoallw_init(to, counts, places, types, from, counts, places, types, line, MPI_INFO_NULL, &requests[2]);
+    MPI_Type_free(&pair);
     beat();
     for (int i = 0; i < 3; i++) {
         out[0] = 100 * i + rank, out[1] = 200 * i + rank;
@@ -31,7 +32,6 @@ int main(void) {
         beat();
     }
     for (int i = 0; i < 3; i++) MPI_Request_free(&requests[i]);
-    MPI_Type_free(&pair);
     MPI_Comm_free(&line);
     beat();
     say("through");

@@ -1,5 +1,6 @@
 //! Running a command to its end, or to the end of its time.
 
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::fs::File;
@@ -44,7 +45,8 @@ pub struct Running {
     until: Instant,
 }
 
-/// Starts a command in a process group of its own, with nothing to read.
+/// Starts a command in a process group of its own, with nothing to read. It is asked to end when the thread that has
+/// started it does: what is killed leaves no launch behind.
 ///
 /// # Panics
 /// Where it cannot be started.
@@ -53,6 +55,8 @@ pub fn start(command: &mut Command) -> Running {
     let (stdout, stderr) = (scratch(), scratch());
     let (out, err) = (stdout.try_clone(), stderr.try_clone());
     command.stdin(Stdio::null()).stdout(out.expect("a file can be shared")).stderr(err.expect("a file can be shared"));
+    // SAFETY: one system call between fork and exec.
+    unsafe { command.pre_exec(|| set_pdeathsig(Signal::SIGTERM).map_err(Into::into)) };
     let child = command.process_group(0).spawn().unwrap_or_else(|error| panic!("{words}: {error}"));
     Running { child, stdout, stderr, words, until: Instant::now() + LIMIT }
 }

@@ -3,9 +3,10 @@
 //! as others are made of it, a communicator as long as requests are under way on it, and their attributes with them: the
 //! delete functions run later.
 use crate::calls::{MOST, lower};
+use crate::dispatch::Call;
 use crate::forward::{forward, forward_args};
 use crate::objects::Object;
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use crate::words::{handle_bytes, read_handle, write_handle};
 use phasecast_abi::Kind;
 use serde::{Deserialize, Serialize};

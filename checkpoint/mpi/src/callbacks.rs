@@ -3,10 +3,10 @@
 //! exception that leaves one goes on where the program has called MPI.
 //!
 //! A callback that is not told whose it is (an operation, an error handler) gets a few instructions of its own that say so.
-use crate::forward::{arguments, forward_with};
-use crate::session::{Call, session};
+use crate::forward::forward_with;
+use crate::session::session;
 use crate::upper::{self, Upper};
-use crate::words::{handle_bytes, read_handle, read_status, write_handle, write_status};
+use crate::words::{handle_bytes, read_handle, write_handle};
 use phasecast_abi::{Kind, Symbols};
 use phasecast_process::gate::{Frame, call_upper};
 use std::arch::{asm, naked_asm};
@@ -81,7 +81,7 @@ pub fn prepare(program: &Upper) {
 ///
 /// # Safety
 /// It takes these arguments; the thread is in a call of the gate.
-unsafe fn upper(function: usize, args: [usize; 6]) -> usize {
+pub unsafe fn upper(function: usize, args: [usize; 6]) -> usize {
     let frame = FRAME.get();
     let outermost = !inside();
     if outermost {
@@ -338,77 +338,6 @@ pub unsafe fn create_keyval(index: usize, shape: &'static crate::shape::Shape, a
             below[1] = delete_entry as *const () as usize;
             below[3] = std::ptr::from_ref(keyval) as usize;
         })
-    }
-}
-
-/// The functions of a generalized request.
-struct Generalized {
-    query: usize,
-    free: usize,
-    cancel: usize,
-    extra: usize,
-}
-
-/// # Safety
-/// Called by the library with the address of a [`Generalized`].
-unsafe extern "C" fn query_entry(which: usize, status: usize) -> i32 {
-    // SAFETY: leaked by `create_generalized`; the library's status.
-    unsafe {
-        let request = &*(which as *const Generalized);
-        let (above, below) = {
-            let s = session();
-            (s.values.upper, s.values.lower)
-        };
-        let mut own = [0u64; 8];
-        let at = own.as_mut_ptr() as usize;
-        write_status(above, at, &read_status(below, status));
-        let result = upper(request.query, [request.extra, at, 0, 0, 0, 0]) as i32;
-        write_status(below, status, &read_status(above, at));
-        result
-    }
-}
-
-/// # Safety
-/// As for [`query_entry`].
-unsafe extern "C" fn free_entry(which: usize) -> i32 {
-    // SAFETY: as for `query_entry`.
-    unsafe {
-        let request = &*(which as *const Generalized);
-        upper(request.free, [request.extra, 0, 0, 0, 0, 0]) as i32
-    }
-}
-
-/// # Safety
-/// As for [`query_entry`].
-unsafe extern "C" fn cancel_entry(which: usize, complete: usize) -> i32 {
-    // SAFETY: as for `query_entry`.
-    unsafe {
-        let request = &*(which as *const Generalized);
-        upper(request.cancel, [request.extra, complete, 0, 0, 0, 0]) as i32
-    }
-}
-
-/// `MPI_Grequest_start`.
-///
-/// # Safety
-/// A call of the gate.
-pub unsafe fn generalized(call: &mut Call) -> usize {
-    let s = session();
-    let shape = call.shape;
-    let args = arguments(call, shape.lanes.len());
-    drop(s);
-    let request: &'static Generalized =
-        Box::leak(Box::new(Generalized { query: args[0], free: args[1], cancel: args[2], extra: args[3] }));
-    // SAFETY: the caller's.
-    unsafe {
-        let result = forward_with(call.index, shape, &args, |below| {
-            below[0] = query_entry as *const () as usize;
-            below[1] = free_entry as *const () as usize;
-            below[2] = cancel_entry as *const () as usize;
-            below[3] = std::ptr::from_ref(request) as usize;
-        });
-        crate::point::note_request(call.index, shape, &args, result);
-        result
     }
 }
 

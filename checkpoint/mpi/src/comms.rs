@@ -21,6 +21,8 @@ pub struct Comm {
     pub number: u64,
     /// Communicators made from it so far.
     pub children: u64,
+    /// Persistent collectives made on it so far.
+    pub persistent: u64,
 }
 
 /// Asks the library for a communicator's groups. `lower` is the library's handle, `world` that of all ranks.
@@ -42,7 +44,7 @@ pub fn query(library: &Library, lower: usize, world: usize, number: u64) -> Comm
         members.clone()
     };
     lower!(library, MPI_Group_free(&raw mut all));
-    Comm { peers, members, inter: inter != 0, rank, number, children: 0 }
+    Comm { peers, members, inter: inter != 0, rank, number, children: 0, persistent: 0 }
 }
 
 fn world_ranks(library: &Library, group: usize, all: usize) -> Vec<i32> {
@@ -86,6 +88,13 @@ fn mix(hash: u64, value: u64) -> u64 {
 /// The first value of a hash.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
+impl Comm {
+    /// How many processes take part in what is done on it.
+    pub fn processes(&self) -> usize {
+        self.members.len() + if self.inter { self.peers.len() } else { 0 }
+    }
+}
+
 impl Session {
     /// Takes note of the communicators that are there from the start.
     pub fn first_comms(&mut self) {
@@ -103,6 +112,13 @@ impl Session {
         let Some(parent) = self.comms.get_mut(&parent) else { return 0 };
         parent.children += 1;
         mix(mix(BASIS, parent.number), parent.children)
+    }
+
+    /// Which of the persistent collectives on a communicator a new one is: the same for all its members.
+    pub fn next_persistent(&mut self, comm: usize) -> u64 {
+        let Some(comm) = self.comms.get_mut(&comm) else { return 0 };
+        comm.persistent += 1;
+        comm.persistent
     }
 
     /// The number of a call that only the members of the new communicator have made, with this tag.

@@ -1,9 +1,10 @@
 //! Wait*, Test*: requests of the program in terms of the library's, and those that were done at a
 //! cut.
 use crate::calls::{WORDS, call as invoke};
+use crate::dispatch::Call;
 use crate::forward::arguments;
 use crate::requests::{Stage, What};
-use crate::session::{Access, Call, Session, session};
+use crate::session::{Access, Session, session};
 use crate::shape::Shape;
 use crate::words::{Scratch, read_handle, read_status, write_handle, write_one_status, write_status};
 use phasecast_abi::{Abi, Class, Domain, Kind, Procedure, Status, Which};

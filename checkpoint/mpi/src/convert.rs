@@ -1,7 +1,8 @@
 //! Between C and Fortran: handles by the numbers that Fortran has for them, and statuses.
 use crate::calls::{call as invoke, index};
+use crate::dispatch::Call;
 use crate::library::Library;
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use crate::values::Values;
 use phasecast_abi::{Abi, Kind, Return};
 use serde::{Deserialize, Serialize};

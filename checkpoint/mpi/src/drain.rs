@@ -1,15 +1,15 @@
 //! What is under way when all ranks have stopped at a cut is taken out of the network: messages that no receive has
 //! matched are received into memory (and handed out first, later), sends are completed, receives that match are
 //! completed. At the end the counts of messages between each pair of ranks agree, or the cut is refused.
+use crate::agreement;
 use crate::calls::{MOST, lower};
 use crate::meeting::{Ranks, Refusal};
-use crate::point::empty_status;
+use crate::requests::empty_status;
 use crate::requests::{Matched, Request, Requests, SavedStatus, Stage, What};
 use crate::session::{Session, session};
 use crate::words::{read_status, write_status};
 use phasecast_abi::{Abi, Kind, Status};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// A message that was taken out of the network.
@@ -130,7 +130,7 @@ fn drained(s: &mut Session, patience: Option<Duration>, refusal: Option<String>)
     }
     reason = reason.or_else(|| s.one_sided.obstacle()).or_else(|| s.file_obstacle());
     ranks.agree(reason)?;
-    agree_on_comms(s);
+    agreement::reach(s);
     s.give_up_locks();
     Ok(())
 }
@@ -138,23 +138,6 @@ fn drained(s: &mut Session, patience: Option<Duration>, refusal: Option<String>)
 /// Takes up again, after a cut that was drained, what the drain has ended for the library.
 pub fn go_on() {
     session().take_locks_again();
-}
-
-/// Drops what no rank needs of the log of communicators.
-fn agree_on_comms(s: &mut Session) {
-    let library = s.library;
-    let (private, size) = (s.private, s.place.1 as usize);
-    let mine: Vec<u64> = s.needed_comms().into_iter().collect();
-    let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);
-    let int = library.constant("MPI_INT").unwrap_or(0);
-    let (count, mut counts) = (mine.len() as i32, vec![0i32; size]);
-    lower!(library, MPI_Allgather(&raw const count, 1, int, counts.as_mut_ptr(), 1, int, private));
-    let displacements: Vec<i32> = counts.iter().scan(0, |sum, &n| Some(std::mem::replace(sum, *sum + n))).collect();
-    let mut all = vec![0u64; counts.iter().map(|&n| n as usize).sum::<usize>().max(1)];
-    let (to, from) = (all.as_mut_ptr(), mine.as_ptr());
-    lower!(library, MPI_Allgatherv(from, count, word, to, counts.as_ptr(), displacements.as_ptr(), word, private));
-    let needed: BTreeSet<u64> = all.into_iter().collect();
-    s.keep_comms(&needed);
 }
 
 impl Session {

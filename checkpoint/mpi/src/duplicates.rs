@@ -3,10 +3,12 @@
 //! At a restart it is made again as by `MPI_Comm_dup`.
 use crate::calls::{MOST, call as invoke};
 use crate::comms::Comm;
+use crate::dispatch::Call;
 use crate::forward::{arguments, forward_args};
-use crate::point::{empty_status, note_request};
+use crate::point::note_request;
+use crate::requests::empty_status;
 use crate::requests::{Stage, What};
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use crate::shape::Shape;
 use crate::words::{Scratch, handle_bytes, read_handle, write_handle};
 use phasecast_abi::Kind;

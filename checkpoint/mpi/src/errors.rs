@@ -2,9 +2,10 @@
 //! library chooses their numbers, and after a restart another library has chosen others. So the program keeps the ones
 //! it got first.
 use crate::calls::lower;
+use crate::dispatch::Call;
 use crate::forward::{arguments, forward, forward_with};
 use crate::library::Library;
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use phasecast_abi::{Domain, Kind, Passing};
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
@@ -73,6 +74,34 @@ fn add_below(library: &Library, class: Option<i32>) -> Result<i32, i32> {
 }
 
 impl Session {
+    /// The program's form of an error code.
+    pub fn up_error(&self, code: usize) -> usize {
+        if let Some(above) = self.errors.up(code as i32) {
+            return above as u32 as usize;
+        }
+        if self.values.same() || code as i32 == 0 {
+            return code;
+        }
+        let neutral = self.values.lower.error_class_to_neutral(code as i32);
+        let above = self.values.upper.from_neutral(Domain::ErrorClass, neutral.into(), self.library);
+        above.unwrap_or(1) as usize
+    }
+
+    /// Whether an error code of the library says that a message was too long for its buffer: it has been received then.
+    pub fn truncated(&self, code: i32) -> bool {
+        let mut class = 0i32;
+        lower!(self.library, MPI_Error_class(code, &raw mut class));
+        self.library.constant("MPI_ERR_TRUNCATE") == Some(class as usize)
+    }
+
+    /// The same of an error code in the program's form.
+    pub fn truncated_above(&self, code: i32) -> bool {
+        if self.values.same() {
+            return self.truncated(code);
+        }
+        self.values.above("MPI_ERR_TRUNCATE") == Some(code as usize)
+    }
+
     /// The library's form of an error class or code.
     pub fn down_error(&mut self, above: i32) -> i32 {
         match self.errors.get(above) {

@@ -2,9 +2,10 @@
 //! pointers are. At a restart a file that is written or deleted is copied first, as far as it went at the cut, and the program
 //! goes on with the copy; so does what it opens or deletes later.
 use crate::calls::{MOST, lower};
+use crate::dispatch::Call;
 use crate::forward;
 use crate::log::{Argument, Record};
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use phasecast_abi::Kind;
 use phasecast_process::apart;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! Passing a call on: arguments down, the library's procedure, results up.
 use crate::calls::{MOST, WORDS, call as invoke};
-use crate::session::{Access, Call, Session, session};
+use crate::dispatch::Call;
+use crate::session::{Access, Session, session};
 use crate::shape::{Lane, Shape};
 use crate::words::{Scratch, handle_bytes, read_handle};
 use phasecast_abi::{Direction, Kind};

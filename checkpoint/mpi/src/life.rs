@@ -1,8 +1,9 @@
 //! The program's MPI from its first call to its last: `MPI_Init`, `MPI_Finalize`, and the clock.
 use crate::callbacks::QUIET;
 use crate::calls::{call_double, lower};
+use crate::dispatch::{Call, dispatch};
 use crate::library::{Library, Versions};
-use crate::session::{Call, Hooks, Session, dispatch, install, installed, session};
+use crate::session::{Hooks, Session, install, installed, session};
 use crate::upper::Upper;
 use phasecast_abi::{Abi, Domain, Kind};
 use phasecast_process::gate::Frame;

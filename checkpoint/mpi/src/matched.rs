@@ -1,10 +1,11 @@
 //! Probes, and receives of the messages that they have matched.
 use crate::calls::{MOST, call as invoke};
+use crate::dispatch::Call;
 use crate::forward::arguments;
 use crate::hand_out;
 use crate::point::{Places, with_status};
 use crate::requests::{Matched, Request, SavedStatus, Stage, What};
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use crate::shape::Shape;
 use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_one_status};
 use phasecast_abi::{Class, Kind};

@@ -3,8 +3,9 @@
 use crate::allocated::Allocated;
 use crate::blocks::Blocks;
 use crate::calls::lower;
+use crate::dispatch::Call;
 use crate::forward::{arguments, forward_with};
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use crate::shared::Shared;
 use crate::words::read_handle;
 use phasecast_abi::{Domain, Kind};

@@ -1,11 +1,11 @@
 //! Messages between two ranks: sends, receives, and what is posted. Their events are counted here, and the messages that were drained at a cut are handed out before any other.
 use crate::calls::{MOST, WORDS};
+use crate::dispatch::Call;
 use crate::forward::arguments;
-use crate::objects::slot;
-use crate::requests::{Needs, Request, SavedStatus, Stage, What};
-use crate::session::{Call, Session, session};
+use crate::requests::{Request, Stage, What};
+use crate::session::{Session, session};
 use crate::shape::Shape;
-use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle};
+use crate::words::{handle_bytes, read_handle, read_status, write_handle};
 use crate::{drain, hand_out};
 use phasecast_abi::{Class, Kind, Passing, Procedure, Status, Timing};
 
@@ -29,7 +29,7 @@ pub struct Places {
     /// In how many partitions its message is.
     pub partitions: Option<usize>,
     /// What a request needs until it is complete, by value: its datatype and communicator.
-    needs: [Option<usize>; 2],
+    pub needs: [Option<usize>; 2],
     what: What,
     persistent: bool,
     /// All ranks make the call: an event.
@@ -293,6 +293,11 @@ pub unsafe fn note_request(index: usize, shape: &'static Shape, args: &[usize; M
     let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, Kind::Request)) };
     if let Some(number) = s.objects.decode(Kind::Request, handle) {
         s.posted(number, index, shape, *args, |i| args[i]);
+        if shape.point.persistent && shape.point.what == What::Collective {
+            // SAFETY: the caller's.
+            let needs = unsafe { crate::log::record(&mut s, shape, args) }.needs;
+            s.needs_besides(number, needs);
+        }
     }
 }
 
@@ -325,6 +330,7 @@ impl Session {
         let counts = places.source.is_some_and(|source| !self.proc_null(arg(source)));
         let needs = self.request_needs(shape, &arg);
         let dest = places.dest.map(&arg);
+        let ordinal = if persistent && what == What::Collective { self.next_persistent(comm) } else { 0 };
         let turn = self.requests.turn();
         let request = self.requests.place(number);
         request.started = turn;
@@ -341,6 +347,7 @@ impl Session {
         request.needs = needs;
         if persistent {
             request.made = turn;
+            (request.ordinal, request.over) = (ordinal, false);
             return;
         }
         if let Some(dest) = dest {
@@ -349,62 +356,4 @@ impl Session {
             self.event();
         }
     }
-
-    /// The datatype and communicator that a request needs until it is complete.
-    #[inline(always)]
-    pub fn request_needs(&mut self, shape: &Shape, arg: impl Fn(usize) -> usize) -> Needs {
-        let mut needs = [None, None];
-        let places = shape.point.needs.iter().zip([Kind::Datatype, Kind::Communicator]);
-        for (need, (at, kind)) in needs.iter_mut().zip(places) {
-            let Some(at) = *at else { continue };
-            if let Some(number) = self.decode(kind, arg(at)) {
-                if let Some(object) = self.objects.get_mut(kind, number) {
-                    object.users += 1;
-                }
-                *need = Some((slot(kind) as u8, number));
-            }
-        }
-        needs
-    }
-
-    /// Keeps the memory of translated arguments as long as a request of this procedure is there, if the library reads it.
-    pub fn keep(&mut self, shape: &Shape, number: u32, scratch: &mut Scratch) {
-        if shape.lasting {
-            self.kept.push((number, scratch.lasting()));
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn keep_no_more(&mut self, number: u32) {
-        self.kept.retain(|(of, _)| *of != number);
-    }
-
-    /// A request is complete and gone.
-    #[inline(always)]
-    pub fn finish_request(&mut self, number: u32) {
-        let [datatype, comm] = self.requests.remove(number).unwrap_or_default();
-        let mut unused = |need: Option<(u8, u32)>| {
-            if let Some((kind, index)) = need {
-                self.unused(crate::objects::KINDS[usize::from(kind)], index);
-            }
-        };
-        unused(datatype);
-        unused(comm);
-        if !self.kept.is_empty() {
-            self.keep_no_more(number);
-        }
-        self.objects.release(Kind::Request, number);
-    }
-}
-
-/// The status of a send that is complete.
-pub fn empty_status() -> SavedStatus {
-    let neutral = |name| {
-        phasecast_abi::constant(name).map_or(0, |c| match c.value(phasecast_abi::Abi::Standard) {
-            phasecast_abi::Value::Number(n) => n as i32,
-            _ => 0,
-        })
-    };
-    SavedStatus { source: neutral("MPI_ANY_SOURCE"), tag: neutral("MPI_ANY_TAG"), error: 0, bytes: 0, cancelled: false }
 }

@@ -1,7 +1,11 @@
 //! Requests and matched messages: what each is of, so that it can be completed, counted, and at a cut finished or made
 //! again.
 use crate::calls::MOST;
-use phasecast_abi::Status;
+use crate::objects::{KINDS, slot};
+use crate::session::Session;
+use crate::shape::Shape;
+use crate::words::Scratch;
+use phasecast_abi::{Kind, Status};
 use serde::{Deserialize, Serialize};
 
 /// What a request is of.
@@ -78,6 +82,10 @@ pub struct Request {
     pub args: [usize; MOST],
     /// When it was made, among all requests, if it is persistent.
     pub made: u64,
+    /// Which of the persistent collectives on its communicator it is, from 1, if it is one.
+    pub ordinal: u64,
+    /// A persistent collective that some rank has freed by this cut: none starts it any more, nor makes it again.
+    pub over: bool,
     /// When it was posted or last started, among all requests: messages that match several receives go by that.
     pub started: u64,
     /// The program's handle of the communicator.
@@ -125,6 +133,8 @@ pub struct Requests {
     turns: u64,
     /// How many are [`Stage::Done`].
     pub done: usize,
+    /// What persistent collectives need besides [`Request::needs`], by number: slots of the kinds and numbers.
+    besides: std::collections::BTreeMap<u32, Vec<(u8, u32)>>,
     /// Matched messages by number of their virtual object.
     pub messages: std::collections::BTreeMap<u32, Matched>,
 }
@@ -207,4 +217,85 @@ impl Requests {
     pub fn all(&self) -> impl Iterator<Item = (u32, &Request)> {
         (0..).zip(&self.list).filter(|(_, request)| request.stage != Stage::Gone)
     }
+}
+
+impl Session {
+    /// The datatype and communicator that a request needs until it is complete.
+    #[inline(always)]
+    pub fn request_needs(&mut self, shape: &Shape, arg: impl Fn(usize) -> usize) -> Needs {
+        let mut needs = [None, None];
+        let places = shape.point.needs.iter().zip([Kind::Datatype, Kind::Communicator]);
+        for (need, (at, kind)) in needs.iter_mut().zip(places) {
+            let Some(at) = *at else { continue };
+            if let Some(number) = self.decode(kind, arg(at)) {
+                if let Some(object) = self.objects.get_mut(kind, number) {
+                    object.users += 1;
+                }
+                *need = Some((slot(kind) as u8, number));
+            }
+        }
+        needs
+    }
+
+    /// Keeps the memory of translated arguments as long as a request of this procedure is there, if the library reads it.
+    pub fn keep(&mut self, shape: &Shape, number: u32, scratch: &mut Scratch) {
+        if shape.lasting {
+            self.kept.push((number, scratch.lasting()));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_no_more(&mut self, number: u32) {
+        self.kept.retain(|(of, _)| *of != number);
+    }
+
+    /// A persistent collective needs these objects, by slot of the kind and number, until it is freed.
+    pub fn needs_besides(&mut self, number: u32, objects: Vec<(u8, u32)>) {
+        for &(kind, index) in &objects {
+            if let Some(object) = self.objects.get_mut(KINDS[usize::from(kind)], index) {
+                object.users += 1;
+            }
+        }
+        self.requests.besides.insert(number, objects);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn needs_no_more(&mut self, number: u32) {
+        for (kind, index) in self.requests.besides.remove(&number).unwrap_or_default() {
+            self.unused(KINDS[usize::from(kind)], index);
+        }
+    }
+
+    /// A request is complete and gone.
+    #[inline(always)]
+    pub fn finish_request(&mut self, number: u32) {
+        let [datatype, comm] = self.requests.remove(number).unwrap_or_default();
+        let mut unused = |need: Option<(u8, u32)>| {
+            if let Some((kind, index)) = need {
+                self.unused(KINDS[usize::from(kind)], index);
+            }
+        };
+        unused(datatype);
+        unused(comm);
+        if !self.kept.is_empty() {
+            self.keep_no_more(number);
+        }
+        if !self.requests.besides.is_empty() {
+            self.needs_no_more(number);
+        }
+        self.objects.release(Kind::Request, number);
+    }
+}
+
+/// The status of a send that is complete.
+pub fn empty_status() -> SavedStatus {
+    let neutral = |name| {
+        phasecast_abi::constant(name).map_or(0, |c| match c.value(phasecast_abi::Abi::Standard) {
+            phasecast_abi::Value::Number(n) => n as i32,
+            _ => 0,
+        })
+    };
+    SavedStatus { source: neutral("MPI_ANY_SOURCE"), tag: neutral("MPI_ANY_TAG"), error: 0, bytes: 0, cancelled: false }
 }

@@ -1,9 +1,10 @@
 //! Which way a call goes: by the class of its procedure, as the table says; by name only where a procedure has a meaning
 //! of its own.
-use crate::session::{Call, session};
+use crate::dispatch::Call;
+use crate::session::session;
 use crate::shape::Shape;
 use crate::{
-    allocated, attributes, callbacks, completion, convert, duplicates, errors, files, forward, life, matched, memory,
+    allocated, attributes, callbacks, completion, convert, duplicates, errors, files, forward, generalized, life, matched, memory,
     point, shared, start, windows,
 };
 use phasecast_abi::{Callers, Class, Kind, Procedure, Return, RmaStep, Timing};
@@ -46,7 +47,7 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
         | "MPI_T_event_handle_alloc" => return unfollowed,
         "MPI_File_open" => return files::open,
         "MPI_File_delete" => return files::delete,
-        "MPI_Grequest_start" => return callbacks::generalized,
+        "MPI_Grequest_start" => return generalized::start,
         "MPI_Pready" | "MPI_Pready_range" | "MPI_Pready_list" => return start::ready,
         "MPI_Parrived" => return start::arrived,
         "MPI_Request_get_status" => return start::get_status,

@@ -125,21 +125,6 @@ pub struct Traffic {
 
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 static LOCKED: AtomicBool = AtomicBool::new(false);
-/// There is something to do at the end of the call that is being carried out: a position was reached, or
-/// [`after_first_call`].
-static STOP: AtomicBool = AtomicBool::new(false);
-/// A thread is with the host because a position was reached; others go on meanwhile.
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-/// Lets threads stop again after a replay left its upper half at a position.
-pub fn allow_stops() {
-    STOPPED.store(false, Ordering::Release);
-}
-
-/// There is something [`Late`](crate::attributes::Late).
-pub fn after_first_call() {
-    STOP.store(true, Ordering::Relaxed);
-}
 
 /// Access to the session. With several threads that may call at once it is a lock: it must not be held while a procedure
 /// of the library runs, which may wait, or call back.
@@ -193,6 +178,7 @@ pub fn session() -> Access {
 ///
 /// # Safety
 /// Nothing changes it meanwhile.
+#[inline(always)]
 pub unsafe fn current() -> Option<&'static Session> {
     // SAFETY: never freed while the program runs; the rest is the caller's.
     unsafe { SESSION.load(Ordering::Relaxed).as_ref() }
@@ -312,7 +298,7 @@ impl Session {
 
     /// A collective, where only those count that synchronise all ranks.
     #[cold]
-    pub fn count_collective(&mut self, call: &Call) {
+    pub fn count_collective(&mut self, call: &crate::dispatch::Call) {
         let (procedure, size) = (call.shape.procedure, self.place.1 as usize);
         let comm = procedure.param_index(phasecast_abi::Kind::Communicator).and_then(|at| self.comm(call.arg(at)));
         let of_all = comm.is_some_and(|comm| !comm.inter && comm.members.len() == size);
@@ -324,7 +310,7 @@ impl Session {
     #[inline(always)]
     pub fn look(&self) {
         if self.events >= self.next_stop {
-            STOP.store(true, Ordering::Relaxed);
+            crate::dispatch::stop_soon();
         }
     }
 
@@ -351,78 +337,5 @@ fn map_arena() {
     if !phasecast_process::space::contains(ARENA) {
         // Where there is no room for it, the first object faults; nothing else uses these addresses.
         let _ = phasecast_process::space::lend(Some(ARENA), ARENA_SIZE);
-    }
-}
-
-/// The dispatcher of the gate: carries out a call of the program.
-///
-/// # Safety
-/// Called by the gate, with the lower half's thread pointer.
-pub unsafe extern "C" fn dispatch(frame: *mut Frame, index: usize) -> usize {
-    callbacks::FRAME.set(frame);
-    let pointer = SESSION.load(Ordering::Relaxed);
-    if pointer.is_null() {
-        // SAFETY: the gate's frame.
-        return unsafe { crate::life::before_session(frame, index) };
-    }
-    // SAFETY: a session is never freed while the program runs, and its shapes never change.
-    let shapes: &'static [Shape] = unsafe { (*pointer).shapes };
-    let Some(shape) = shapes.get(index) else {
-        // SAFETY: the gate's frame.
-        return unsafe { crate::hide::answer(&*frame, index) };
-    };
-    // SAFETY: the route of this procedure, with its frame.
-    let result = unsafe { (shape.route)(&mut Call { index, frame, shape }) };
-    if STOP.load(Ordering::Relaxed) {
-        // SAFETY: the call is complete.
-        return unsafe { stop(frame, result) };
-    }
-    result
-}
-
-/// A position was reached in a call, which is complete, or in one of another thread; or it is the first after a restart.
-///
-/// # Safety
-/// The frame is the call's.
-#[cold]
-unsafe fn stop(frame: *mut Frame, result: usize) -> usize {
-    if callbacks::any_inside() {
-        return result;
-    }
-    crate::attributes::catch_up();
-    let stop = {
-        let s = session();
-        if s.events < s.next_stop {
-            STOP.store(false, Ordering::Relaxed);
-            return result;
-        }
-        s.hooks.stop
-    };
-    if STOPPED.swap(true, Ordering::Acquire) {
-        return result;
-    }
-    STOP.store(false, Ordering::Relaxed);
-    // SAFETY: the caller's.
-    let result = unsafe { stop(frame, result) };
-    STOPPED.store(false, Ordering::Release);
-    result
-}
-
-/// A call of the program.
-pub struct Call {
-    /// Index of the procedure in the table.
-    pub index: usize,
-    /// Its frame.
-    pub frame: *mut Frame,
-    /// How the procedure's arguments are treated.
-    pub shape: &'static Shape,
-}
-
-impl Call {
-    /// Argument `i`.
-    #[inline(always)]
-    pub fn arg(&self, i: usize) -> usize {
-        // SAFETY: the frame is that of a call of the procedure, which has this argument.
-        unsafe { (*self.frame).arg(i) }
     }
 }

@@ -3,9 +3,10 @@
 //! and a window of the library's on each rank's part of it. An image of a rank holds the pages whose first byte is in its
 //! part; at a restart a new file is made of all of these, and mapped where the old one was.
 use crate::calls::{MOST, lower};
+use crate::dispatch::Call;
 use crate::forward::{forward, forward_with};
 use crate::memory::PAGE;
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_handle};
 use phasecast_abi::Kind;

@@ -1,8 +1,9 @@
 //! What is done with a request before it is complete: Start, Request_free, Cancel, Pready, Parrived, Request_get_status and its
 //! kin.
-use crate::point::empty_status;
+use crate::dispatch::Call;
+use crate::requests::empty_status;
 use crate::requests::{Request, Stage, What};
-use crate::session::{Call, session};
+use crate::session::session;
 use crate::words::{handle_bytes, read_handle, read_status, write_handle, write_one_status, write_status};
 use phasecast_abi::{Abi, Class, Direction, Kind, Status};
 

@@ -1,6 +1,6 @@
 //! Arguments and results between the program's interface and the library's: handles, numbers, statuses, texts, error
 //! codes.
-use crate::calls::{MOST, lower};
+use crate::calls::MOST;
 use crate::comms;
 use crate::log::NOT_MADE;
 use crate::replay::MadeAgain;
@@ -380,33 +380,5 @@ impl Session {
             return self.values.upper.layout().keyval_invalid as u32 as usize;
         }
         self.values.handle_up(kind, lower).unwrap_or(0)
-    }
-
-    /// The program's form of an error code.
-    pub fn up_error(&self, code: usize) -> usize {
-        if let Some(above) = self.errors.up(code as i32) {
-            return above as u32 as usize;
-        }
-        if self.values.same() || code as i32 == 0 {
-            return code;
-        }
-        let neutral = self.values.lower.error_class_to_neutral(code as i32);
-        let above = self.values.upper.from_neutral(Domain::ErrorClass, neutral.into(), self.library);
-        above.unwrap_or(1) as usize
-    }
-
-    /// Whether an error code of the library says that a message was too long for its buffer: it has been received then.
-    pub fn truncated(&self, code: i32) -> bool {
-        let mut class = 0i32;
-        lower!(self.library, MPI_Error_class(code, &raw mut class));
-        self.library.constant("MPI_ERR_TRUNCATE") == Some(class as usize)
-    }
-
-    /// The same of an error code in the program's form.
-    pub fn truncated_above(&self, code: i32) -> bool {
-        if self.values.same() {
-            return self.truncated(code);
-        }
-        self.values.above("MPI_ERR_TRUNCATE") == Some(code as usize)
     }
 }

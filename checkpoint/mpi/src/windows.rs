@@ -2,8 +2,9 @@
 //! put or got since the last; and while a rank holds shared locks, as programs do that lock all once and for all: these
 //! are given up at the cut, which completes what was put or got, and taken again.
 use crate::calls::lower;
+use crate::dispatch::Call;
 use crate::forward::forward;
-use crate::session::{Call, Session, session};
+use crate::session::{Session, session};
 use phasecast_abi::{Class, Kind, RmaStep};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 //! many times: everything it had is thrown away and made again from a copy. Call 1 returns how often it came back, or
 //! 1000 if the program cannot be saved; call 3 fills a number of descriptors of the host's.
 use phasecast_process::files::FileState;
-use phasecast_process::signals::SignalState;
+use phasecast_process::signal_state::SignalState;
 use phasecast_process::space::{RANGE, SpaceState};
 use phasecast_process::threads::{MainState, ThreadState};
 use phasecast_process::{
-    Cpu, Error, Start, fence, files, gate, prepare, processor_time, signals, space, start, threads,
+    Cpu, Error, Start, fence, files, gate, prepare, processor_time, signal_state, space, start, threads,
 };
 use std::error::Error as Any;
 use std::sync::Mutex;
@@ -55,8 +55,8 @@ fn memory() -> Vec<Mapping> {
 fn cut(frame: usize) -> Result<Image, Error> {
     let threads = threads::stop()?;
     let image = (|| {
-        let (held, timers) = signals::quiet()?;
-        let (signals, files) = (signals::save(&held, timers)?, files::save(Vec::new())?);
+        let (held, timers) = signal_state::quiet()?;
+        let (signals, files) = (signal_state::save(&held, timers)?, files::save(Vec::new())?);
         Ok(Image {
             frame,
             space: space::state(),
@@ -93,7 +93,7 @@ unsafe extern "C" fn dispatch(frame: *mut gate::Frame, index: usize) -> usize {
 
 fn back(scratch: &std::path::Path) -> Result<usize, Box<dyn Any>> {
     threads::end()?;
-    signals::clear();
+    signal_state::clear();
     files::clear();
     space::unmap_all();
     let image = IMAGE.lock().unwrap();
@@ -116,14 +116,14 @@ fn back(scratch: &std::path::Path) -> Result<usize, Box<dyn Any>> {
         }
     }
     files::restore(&image.files, scratch)?;
-    signals::restore(&image.signals);
+    signal_state::restore(&image.signals);
     // SAFETY: the memory is back.
     unsafe {
         threads::restore_main(&image.main);
         threads::recreate(&image.threads)?;
     }
     processor_time::go_on(&image.main.used);
-    signals::unblock(&image.signals);
+    signal_state::unblock(&image.signals);
     Ok(image.frame)
 }
 

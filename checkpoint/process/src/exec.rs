@@ -1,7 +1,7 @@
 //! Running a program, and the programs that it replaces itself by: an exec of the upper half loads the next program in
 //! place of the last, as a wrapper script's `exec` needs. Programs that cannot be loaded here are left to the kernel.
 use crate::sys::{self, error};
-use crate::{Error, Start, gate, loader, reopen, signals, space, threads};
+use crate::{Error, Start, gate, loader, reopen, signal_state, signals, space, threads};
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub unsafe fn run(start: &Start) -> Result<usize, Error> {
             _ => return Ok(why),
         }
         threads::end()?;
-        signals::exec();
+        signal_state::exec();
         reopen::exec();
         space::unmap_all();
     }

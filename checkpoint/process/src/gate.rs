@@ -2,7 +2,7 @@
 //! caller's registers in a [`Frame`] on the caller's stack, switches the thread pointer (FS) to the lower half's and
 //! calls the dispatcher. A frame is all that it takes to go on after the call: in this process, or in another that has
 //! the same memory.
-use crate::{processor_time, segments, threads};
+use crate::{gate_clock, segments, threads};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -78,7 +78,6 @@ static DISPATCH: AtomicUsize = AtomicUsize::new(0);
 static MAIN_UPPER: AtomicUsize = AtomicUsize::new(0);
 static MAIN_LOWER: AtomicUsize = AtomicUsize::new(0);
 static HOST_STACK: AtomicUsize = AtomicUsize::new(0);
-static CLOCK_GETTIME: AtomicUsize = AtomicUsize::new(0);
 
 /// Maps the gate's page and opens it. To be called once, by the host's main thread.
 ///
@@ -108,11 +107,10 @@ pub fn install(dispatch: Dispatch) -> std::io::Result<()> {
         unsafe { *(GATE as *mut usize).add(slot as usize) = address }
     };
     set(Slot::Crossing, crossing as *const () as usize);
-    let clock = vdso(c"__vdso_clock_gettime").unwrap_or(plain_clock_gettime as *const () as usize);
-    CLOCK_GETTIME.store(clock, Relaxed);
-    set(Slot::ClockGettime, clock_gettime as *const () as usize);
-    set(Slot::Gettimeofday, vdso(c"__vdso_gettimeofday").unwrap_or(plain_gettimeofday as *const () as usize));
-    set(Slot::Time, vdso(c"__vdso_time").unwrap_or(plain_time as *const () as usize));
+    let [clock_gettime, gettimeofday, time] = gate_clock::entries();
+    set(Slot::ClockGettime, clock_gettime);
+    set(Slot::Gettimeofday, gettimeofday);
+    set(Slot::Time, time);
     Ok(())
 }
 
@@ -133,44 +131,6 @@ pub fn main_upper() -> usize {
 /// The thread pointer of the lower half's main thread.
 pub fn main_lower() -> usize {
     MAIN_LOWER.load(Relaxed)
-}
-
-fn vdso(name: &std::ffi::CStr) -> Option<usize> {
-    // SAFETY: asks for a library that is loaded or none; both calls take valid names.
-    let found = unsafe {
-        let library = libc::dlopen(c"linux-vdso.so.1".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
-        if library.is_null() { library } else { libc::dlsym(library, name.as_ptr()) }
-    };
-    (!found.is_null()).then_some(found as usize)
-}
-
-/// The kernel's own, but for the two clocks of processor time.
-#[unsafe(naked)]
-unsafe extern "C" fn clock_gettime() {
-    naked_asm!(
-        "lea eax, [rdi - {first}]",
-        "cmp eax, 1",
-        "jbe {processor_time}",
-        "jmp [rip + {kernel}]",
-        first = const libc::CLOCK_PROCESS_CPUTIME_ID,
-        processor_time = sym processor_time::clock_gettime,
-        kernel = sym CLOCK_GETTIME,
-    )
-}
-
-#[unsafe(naked)]
-unsafe extern "C" fn plain_clock_gettime() {
-    naked_asm!("mov eax, 228", "syscall", "ret")
-}
-
-#[unsafe(naked)]
-unsafe extern "C" fn plain_gettimeofday() {
-    naked_asm!("mov eax, 96", "syscall", "ret")
-}
-
-#[unsafe(naked)]
-unsafe extern "C" fn plain_time() {
-    naked_asm!("mov eax, 201", "syscall", "ret")
 }
 
 /// From the upper half: r10 is the index of the procedure, everything else as the caller left it. The thread pointer is set

@@ -3,8 +3,8 @@
 //! *lower half*), so that they can be saved and brought back elsewhere.
 //!
 //! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
-//! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signals::restore`],
-//! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signals::unblock`], [`gate::resume`].
+//! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signal_state::restore`],
+//! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signal_state::unblock`], [`gate::resume`].
 pub mod apart;
 mod asking;
 pub mod children;
@@ -15,6 +15,7 @@ mod exec;
 pub mod fence;
 pub mod files;
 pub mod gate;
+mod gate_clock;
 pub mod loader;
 mod mappings;
 mod named;
@@ -30,6 +31,7 @@ mod reopen;
 mod repeat;
 mod same;
 mod segments;
+pub mod signal_state;
 pub mod signals;
 pub mod space;
 mod stack;

@@ -4,7 +4,7 @@
 use crate::own::Who;
 use crate::space::is_upper_pointer;
 use crate::sys::{self, error, failed, syscall};
-use crate::{Error, threads, trap};
+use crate::{threads, trap};
 use libc::{EINVAL, SIG_DFL, SIG_IGN, SIGSYS, c_int};
 use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// The signal that stops threads and asks hosts. The program may use it too: the host's carry a mark.
 pub const STOP: c_int = 63;
 /// Signals that are never blocked.
-const HIDDEN: u64 = bit(SIGSYS) | bit(STOP);
-const SIGNALS: usize = 64;
+pub(crate) const HIDDEN: u64 = bit(SIGSYS) | bit(STOP);
+pub(crate) const SIGNALS: usize = 64;
 const SA_RESTORER: usize = 0x0400_0000;
 const SA_RESETHAND: usize = 0x8000_0000;
 
 /// The mask's bit of a signal.
-const fn bit(signal: c_int) -> u64 {
+pub(crate) const fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
@@ -37,27 +37,14 @@ pub struct Action {
     pub mask: u64,
 }
 
-/// What an image must hold of the signals of a process and its main thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SignalState {
-    /// The disposition of each signal, from 1.
-    pub actions: Vec<Action>,
-    /// What the main thread blocks.
-    pub mask: u64,
-    /// The main thread's alternate stack: address, flags, size.
-    pub stack: (usize, i32, usize),
-    /// The three interval timers: interval and rest, each in seconds and microseconds.
-    pub timers: Timers,
-}
-
-struct Slot {
-    handler: AtomicUsize,
+pub(crate) struct Slot {
+    pub(crate) handler: AtomicUsize,
     flags: AtomicUsize,
     restorer: AtomicUsize,
     mask: AtomicU64,
 }
 
-static SLOTS: [Slot; SIGNALS] = [const {
+pub(crate) static SLOTS: [Slot; SIGNALS] = [const {
     Slot {
         handler: AtomicUsize::new(0),
         flags: AtomicUsize::new(0),
@@ -67,7 +54,7 @@ static SLOTS: [Slot; SIGNALS] = [const {
 }; SIGNALS];
 
 impl Slot {
-    fn load(&self) -> Action {
+    pub(crate) fn load(&self) -> Action {
         Action {
             handler: self.handler.load(Relaxed),
             flags: self.flags.load(Relaxed),
@@ -76,7 +63,7 @@ impl Slot {
         }
     }
 
-    fn store(&self, action: &Action) {
+    pub(crate) fn store(&self, action: &Action) {
         self.handler.store(action.handler, Relaxed);
         self.flags.store(action.flags, Relaxed);
         self.restorer.store(action.restorer, Relaxed);
@@ -119,7 +106,7 @@ fn kernel_action(signal: usize) -> Action {
 }
 
 /// Tells the kernel what a signal does.
-fn register(signal: usize, action: &Action) -> isize {
+pub(crate) fn register(signal: usize, action: &Action) -> isize {
     let mut real = *action;
     real.mask = visible(real.mask);
     if action.handler != SIG_DFL && action.handler != SIG_IGN {
@@ -178,7 +165,7 @@ pub fn kept<T>(act: impl FnOnce() -> T) -> T {
 }
 
 /// The calling thread's alternate stack: address, flags, size.
-fn stack() -> (usize, i32, usize) {
+pub(crate) fn stack() -> (usize, i32, usize) {
     // SAFETY: the pointer is to a local structure of the right shape.
     unsafe {
         let mut stack: libc::stack_t = std::mem::zeroed();
@@ -187,7 +174,7 @@ fn stack() -> (usize, i32, usize) {
     }
 }
 
-fn set_stack((address, flags, size): (usize, i32, usize)) {
+pub(crate) fn set_stack((address, flags, size): (usize, i32, usize)) {
     const SS_ONSTACK: i32 = 1;
     let stack = libc::stack_t { ss_sp: address as *mut libc::c_void, ss_flags: flags & !SS_ONSTACK, ss_size: size };
     // SAFETY: no handler runs on the stack that is replaced.
@@ -349,117 +336,5 @@ pub(crate) fn foreign(signal: c_int) -> usize {
             0
         }
         _ => 1,
-    }
-}
-
-/// While it lives, the calling thread takes no signals: a handler that ran while memory is saved would be half in it.
-pub struct Held(u64);
-
-/// So often signals that come just now are let through before a program counts as never quiet.
-const TRIES: usize = 100;
-
-/// What is left of the three interval timers: seconds and microseconds of the interval and until they ring.
-pub type Timers = [[i64; 4]; 3];
-
-/// Holds back the signals of the calling thread from a moment on at which none waits, as no image holds one; with what was
-/// left of the timers just before: one that rings after that shows as a signal that waits, or is still in its timer.
-///
-/// # Errors
-/// If one waits that the program has blocked, or there is always one.
-pub fn quiet() -> Result<(Held, Timers), Error> {
-    for _ in 0..TRIES {
-        let held = hold();
-        let mut timers: Timers = [[0; 4]; 3];
-        for (which, timer) in timers.iter_mut().enumerate() {
-            // SAFETY: a local structure of the right shape.
-            unsafe { syscall!(libc::SYS_getitimer, which, timer.as_mut_ptr()) };
-        }
-        let mut pending = 0u64;
-        // SAFETY: the word lives through the call.
-        unsafe { syscall!(libc::SYS_rt_sigpending, &raw mut pending, 8) };
-        if pending & held.0 != 0 {
-            return Err(Error::Obstacle("a signal waits that the program has blocked".into()));
-        }
-        if pending == 0 {
-            return Ok((held, timers));
-        }
-        // Its handler runs as it is let go.
-        drop(held);
-    }
-    Err(Error::Obstacle("signals come all the time".into()))
-}
-
-/// Holds back the signals of the calling thread.
-fn hold() -> Held {
-    Held(sys::set_mask(visible(!0)))
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        sys::set_mask(self.0);
-    }
-}
-
-/// The signals of the process and of the calling thread, which is the main one, for an image.
-///
-/// # Errors
-/// If something cannot be saved: timers made by `timer_create`.
-pub fn save(held: &Held, timers: Timers) -> Result<SignalState, Error> {
-    if std::fs::read_to_string("/proc/self/timers").is_ok_and(|t| !t.is_empty()) {
-        return Err(Error::Obstacle("it has timers made by timer_create".into()));
-    }
-    Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack: stack(), timers })
-}
-
-/// Brings back the signals of an image. Until [`unblock`] none is taken.
-pub fn restore(state: &SignalState) {
-    sys::set_mask(visible(!0));
-    for (i, action) in state.actions.iter().enumerate().take(SIGNALS) {
-        let signal = i + 1;
-        SLOTS[i].store(action);
-        if HIDDEN & bit(signal as c_int) == 0 {
-            register(signal, action);
-        }
-    }
-    set_stack(state.stack);
-}
-
-/// Starts the timers, and sets the main thread's mask: the last step before the program runs.
-pub fn unblock(state: &SignalState) {
-    set_timers(&state.timers);
-    sys::set_mask(visible(state.mask));
-}
-
-/// What an exec does: handlers go, what is ignored stays so, as do mask and timers.
-pub(crate) fn exec() {
-    for (i, slot) in SLOTS.iter().enumerate() {
-        let handler = slot.handler.load(Relaxed);
-        if handler != SIG_DFL && handler != SIG_IGN {
-            slot.store(&Action::default());
-            if HIDDEN & bit(i as c_int + 1) == 0 {
-                register(i + 1, &Action::default());
-            }
-        }
-    }
-    set_stack((0, libc::SS_DISABLE, 0));
-}
-
-/// Forgets the upper half's signals: dispositions, timers, the alternate stack.
-pub fn clear() {
-    set_timers(&[[0; 4]; 3]);
-    for (i, slot) in SLOTS.iter().enumerate() {
-        let before = slot.load();
-        slot.store(&Action::default());
-        if HIDDEN & bit(i as c_int + 1) == 0 && before.handler != SIG_DFL {
-            register(i + 1, &Action::default());
-        }
-    }
-    set_stack((0, libc::SS_DISABLE, 0));
-}
-
-fn set_timers(timers: &[[i64; 4]; 3]) {
-    for (which, timer) in timers.iter().enumerate() {
-        // SAFETY: a local structure of the right shape.
-        unsafe { syscall!(libc::SYS_setitimer, which, timer.as_ptr(), 0) };
     }
 }
