@@ -1,4 +1,4 @@
-// Persistent collectives, one with an operation that is freed, started again and again and inactive or under way at cuts.
+// Persistent collectives, started again and again and inactive or under way at cuts.
 // mpi: 4
 #include "state.h"
 
@@ -23,7 +23,6 @@ int main(void) {
     beat();
     MPI_Scan_init(&one, &prefix, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[4]);
     MPI_Allreduce_init(&own, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[5]);
-    MPI_Op_free(&op);
     for (int i = 0; i < 4; i++) {
         root = rank == 1 ? 100 + i : -1, one = i + 1, own = 10 * i + rank;
         for (int r = 0; r < size; r++) to[r] = 100 * i + 10 * rank + r;
@@ -39,6 +38,7 @@ int main(void) {
         beat();
     }
     for (int i = 0; i < KINDS; i++) MPI_Request_free(&requests[i]);
+    MPI_Op_free(&op);
     beat();
     say("all %d", all);
     return done("persistent_collectives");

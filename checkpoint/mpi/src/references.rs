@@ -1,6 +1,7 @@
 //! Objects of which the program has several handles, as it has asked for them several times: groups, error handlers and
 //! datatypes.
 use crate::calls::lower;
+use crate::dispatch::stop_soon;
 use crate::log::Record;
 use crate::session::Session;
 use crate::words::{handle_bytes, read_handle, write_handle};
@@ -23,14 +24,34 @@ impl Session {
     }
 
     /// The library need not keep an object for us.
-    fn give_back(&self, kind: Kind, mut handle: usize) {
+    pub fn give_back(&self, kind: Kind, mut handle: usize) {
         let library = self.library;
         match kind {
             Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
             Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
             Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
+            Kind::Operation => lower!(library, MPI_Op_free(&raw mut handle)),
+            Kind::Info => lower!(library, MPI_Info_free(&raw mut handle)),
             _ => 0,
         };
+    }
+
+    /// A handle that a request had of an object is gone, and with it the object if it was the last; a datatype at the end of
+    /// this call, as functions of the program may run then.
+    pub fn gives_back(&mut self, kind: Kind, index: u32) {
+        let Some(object) = self.objects.get_mut(kind, index) else { return };
+        if object.references > 1 {
+            object.references -= 1;
+            return;
+        }
+        let lower = object.lower;
+        self.freed(kind, self.objects.encode(kind, index));
+        if kind == Kind::Datatype {
+            self.late.types.push(lower);
+            stop_soon();
+        } else {
+            self.give_back(kind, lower);
+        }
     }
 
     /// If the handle is one of several that the program has of an object ([`Session::one_more`]), frees it, of which the library

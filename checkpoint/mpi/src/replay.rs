@@ -247,8 +247,7 @@ impl Session {
         let all = self.objects.all();
         let dead = all.filter(|(.., object)| object.references == 0 && object.record.is_some() && object.lower != 0);
         let dead: Vec<(Kind, u32, usize)> = dead.map(|(kind, number, object)| (kind, number, object.lower)).collect();
-        let library = self.library;
-        for (kind, number, mut handle) in dead {
+        for (kind, number, handle) in dead {
             if kind == Kind::Datatype && self.has_lingering(number) {
                 self.late.types.push(handle);
                 continue;
@@ -257,14 +256,7 @@ impl Session {
             if kind != Kind::Errhandler {
                 self.objects.forget_lower(kind, handle);
             }
-            match kind {
-                Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
-                Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
-                Kind::Info => lower!(library, MPI_Info_free(&raw mut handle)),
-                Kind::Operation => lower!(library, MPI_Op_free(&raw mut handle)),
-                Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
-                _ => 0,
-            };
+            self.give_back(kind, handle);
         }
         if self.late != Late::default() {
             stop_soon();

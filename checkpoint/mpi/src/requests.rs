@@ -133,7 +133,7 @@ pub struct Requests {
     turns: u64,
     /// How many are [`Stage::Done`].
     pub done: usize,
-    /// What persistent collectives need besides [`Request::needs`], by number: slots of the kinds and numbers.
+    /// What persistent collectives have handles of, by their number: slots of the kinds and numbers.
     besides: std::collections::BTreeMap<u32, Vec<(u8, u32)>>,
     /// Matched messages by number of their virtual object.
     pub messages: std::collections::BTreeMap<u32, Matched>,
@@ -250,13 +250,15 @@ impl Session {
         self.kept.retain(|(of, _)| *of != number);
     }
 
-    /// A persistent collective needs these objects, by slot of the kind and number, until it is freed.
-    pub fn needs_besides(&mut self, number: u32, objects: Vec<(u8, u32)>) {
-        for &(kind, index) in &objects {
-            if let Some(object) = self.objects.get_mut(KINDS[usize::from(kind)], index) {
-                object.users += 1;
-            }
-        }
+    /// A persistent collective needs these objects, by slot of the kind and number, until it is freed: of what a program may
+    /// free before that it has handles of its own. (Open MPI 5 starts it with types that are gone.)
+    pub fn needs_besides(&mut self, number: u32, mut objects: Vec<(u8, u32)>) {
+        objects.retain(|&(kind, index)| {
+            let kind = KINDS[usize::from(kind)];
+            let object = self.objects.get_mut(kind, index);
+            let object = object.filter(|_| matches!(kind, Kind::Datatype | Kind::Operation | Kind::Info));
+            object.map(|object| object.references += 1).is_some()
+        });
         self.requests.besides.insert(number, objects);
     }
 
@@ -264,7 +266,7 @@ impl Session {
     #[inline(never)]
     fn needs_no_more(&mut self, number: u32) {
         for (kind, index) in self.requests.besides.remove(&number).unwrap_or_default() {
-            self.unused(KINDS[usize::from(kind)], index);
+            self.gives_back(KINDS[usize::from(kind)], index);
         }
     }
 

@@ -4,8 +4,8 @@ use crate::dispatch::Call;
 use crate::session::session;
 use crate::shape::Shape;
 use crate::{
-    allocated, attributes, callbacks, completion, convert, duplicates, errors, files, forward, generalized, life, matched, memory,
-    point, shared, start, windows,
+    allocated, attributes, callbacks, completion, convert, duplicates, errors, files, forward, generalized, life,
+    matched, memory, point, shared, start, windows,
 };
 use phasecast_abi::{Callers, Class, Kind, Procedure, Return, RmaStep, Timing};
 

@@ -63,15 +63,13 @@ impl Session {
             }
             match kind {
                 Kind::Communicator => lower!(library, MPI_Comm_free(&raw mut handle)),
-                Kind::Datatype => lower!(library, MPI_Type_free(&raw mut handle)),
-                Kind::Group => lower!(library, MPI_Group_free(&raw mut handle)),
-                Kind::Info => lower!(library, MPI_Info_free(&raw mut handle)),
-                Kind::Operation => lower!(library, MPI_Op_free(&raw mut handle)),
-                Kind::Errhandler => lower!(library, MPI_Errhandler_free(&raw mut handle)),
                 Kind::Window => lower!(library, MPI_Win_free(&raw mut handle)),
                 Kind::File => lower!(library, MPI_File_close(&raw mut handle)),
                 Kind::Session => lower!(library, MPI_Session_finalize(&raw mut handle)),
-                _ => 0,
+                _ => {
+                    self.give_back(kind, handle);
+                    0
+                }
             };
         }
         let (mut private, mut own) = (self.private, self.private_self);
