@@ -1,8 +1,8 @@
 //! The program's descriptors: which are its own. The lower half's are hidden from it: it can neither close them nor put
 //! others in their place. The trap handler keeps the account.
-use crate::named;
 use crate::sys::{error, failed, syscall};
 use crate::trap::Call;
+use crate::{channels, named};
 use libc::{EBADF, EBUSY};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -76,7 +76,7 @@ pub(crate) unsafe fn names_program(path: usize) -> bool {
     }
     let mut own = [0u8; 24];
     own[..6].copy_from_slice(b"/proc/");
-    let mut pid = crate::sys::getpid();
+    let mut pid = crate::identity::told();
     let digits = pid.checked_ilog10().map_or(1, |d| d as usize + 1).min(10);
     for at in (6..6 + digits).rev() {
         own[at] = b'0' + (pid % 10) as u8;
@@ -139,8 +139,12 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> isize {
                 let result = call.pass();
                 if !failed(result) {
                     let pair = if call.number == libc::SYS_socketpair { args[3] } else { args[0] } as *const u32;
-                    OWN.add(pair.read_unaligned() as usize);
-                    OWN.add(pair.wrapping_add(1).read_unaligned() as usize);
+                    let (one, other) = (pair.read_unaligned(), pair.wrapping_add(1).read_unaligned());
+                    OWN.add(one as usize);
+                    OWN.add(other as usize);
+                    if call.number == libc::SYS_socketpair {
+                        channels::paired(one as i32, other as i32);
+                    }
                 }
                 result
             }

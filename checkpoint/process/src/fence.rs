@@ -4,11 +4,11 @@
 //! without running the filter at all.
 use crate::Error;
 use crate::sys::{failed, syscall};
-use crate::{named, signals, threads};
+use crate::{identity, named, signals, threads};
 use std::io;
 use std::sync::Once;
 
-/// Trapped calls, besides those that name a file: [`named::CALLS`].
+/// Trapped calls, besides those that name a file ([`named::CALLS`]) or a process ([`identity::calls`]).
 #[rustfmt::skip]
 const TRAPPED: &[i64] = &[
     libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk, libc::SYS_shmat, libc::SYS_shmdt,
@@ -17,7 +17,7 @@ const TRAPPED: &[i64] = &[
     libc::SYS_dup, libc::SYS_dup2, libc::SYS_dup3, libc::SYS_pipe, libc::SYS_pipe2, libc::SYS_socket,
     libc::SYS_socketpair, libc::SYS_accept, libc::SYS_accept4, libc::SYS_eventfd, libc::SYS_eventfd2, libc::SYS_epoll_create, libc::SYS_epoll_create1,
     libc::SYS_signalfd, libc::SYS_signalfd4, libc::SYS_timerfd_create, libc::SYS_inotify_init, libc::SYS_inotify_init1,
-    libc::SYS_memfd_create, libc::SYS_pidfd_open, libc::SYS_perf_event_open, libc::SYS_io_uring_setup,
+    libc::SYS_memfd_create, libc::SYS_perf_event_open, libc::SYS_io_uring_setup,
     libc::SYS_userfaultfd, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit_group, libc::SYS_seccomp,
     libc::SYS_fstat, libc::SYS_getrusage, libc::SYS_times,
 ];
@@ -80,7 +80,7 @@ const fn answer(k: u32) -> Line {
 }
 
 fn trapped() -> impl Iterator<Item = i64> {
-    TRAPPED.iter().copied().chain(named::CALLS.iter().map(|call| call.0))
+    TRAPPED.iter().copied().chain(named::CALLS.iter().map(|call| call.0)).chain(identity::calls())
 }
 
 /// The filter. Jumps reach 255 lines ahead, hence the blocks lie behind the list and the answers behind these.

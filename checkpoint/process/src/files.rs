@@ -1,5 +1,6 @@
 //! The program's files: what its descriptors stand for, for an image; and the numbers that are kept free for them.
 use crate::Error;
+use crate::channels::{self, Channel};
 use crate::descriptors::{OWN, RESERVED, program};
 pub use crate::reopen::{clear, restore};
 pub use crate::same::{Number, number};
@@ -45,6 +46,8 @@ pub enum What {
     Special(PathBuf),
     /// A file whose name was removed, with its content; or what waited in standard input.
     Unnamed(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// A pipe or the like, which the program has to itself.
+    Channel(Channel),
 }
 
 /// An open descriptor.
@@ -107,7 +110,7 @@ impl FileState {
 /// Numbers that a program's own files get first.
 const FIRST: std::ops::Range<c_int> = 3..64;
 /// Descriptors that the launcher left open go beyond this number.
-const INHERITED: c_int = 600;
+pub(crate) const INHERITED: c_int = 600;
 
 /// Makes the low numbers free for programs, whatever launcher is used, and keeps the standard descriptors, for restarts
 /// that the program had closed or replaced them in.
@@ -192,7 +195,7 @@ pub fn open_for_writing() -> Vec<(PathBuf, Number)> {
 /// The program's files, for an image. `by_mpi`: those that it has open by MPI and may read.
 ///
 /// # Errors
-/// If there is one that cannot be saved: a socket, a pipe.
+/// If there is one that cannot be saved: a connection to others.
 pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
     let read = |path: &str| fs::read_to_string(path).map_err(|cause| Error::Read { path: path.into(), cause });
     let status = read("/proc/self/status")?;
@@ -226,7 +229,10 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         } else if let Some(other) = files.iter().find(|f| same(f.fd, fd)) {
             What::Same(other.fd)
         } else {
-            describe(fd, &link, path, &data)?
+            match channels::find(fd, &path, number(&data), &files, OWN.list().map(|fd| fd as i32)) {
+                Some(channel) => What::Channel(channel),
+                None => describe(fd, &link, path, &data)?,
+            }
         };
         files.push(OpenFile { fd, flags, offset, number: number(&data), what });
     }

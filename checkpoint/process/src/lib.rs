@@ -7,6 +7,7 @@
 //! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signal_state::unblock`], [`gate::resume`].
 pub mod apart;
 mod asking;
+mod channels;
 pub mod children;
 mod descriptors;
 pub mod elf;
@@ -16,6 +17,7 @@ pub mod fence;
 pub mod files;
 pub mod gate;
 mod gate_clock;
+mod identity;
 pub mod loader;
 mod mappings;
 mod named;

@@ -5,7 +5,7 @@ use crate::processors::{self, Places};
 use crate::repeat::{Waiting, repeat};
 use crate::space::{self, in_range, is_upper_pointer};
 use crate::sys::{self, error, failed, syscall};
-use crate::{Error, asking, gate, signals, stub, xstate};
+use crate::{Error, asking, gate, identity, signals, stub, xstate};
 use libc::{REG_RIP, REG_RSP, c_int};
 use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
@@ -60,6 +60,8 @@ pub struct MainState {
     pub name: Name,
     /// Processor time.
     pub used: Used,
+    /// The number of the process, as the program knows it.
+    pub process: u32,
 }
 
 struct Slot {
@@ -175,7 +177,8 @@ pub(crate) fn probe() {
 pub fn main_state() -> MainState {
     let (tid_address, robust) = known();
     let tid = sys::gettid();
-    MainState { tid_address, robust, places: processors::places(tid), name: name(tid), used: processor_time::used() }
+    let (places, used) = (processors::places(tid), processor_time::used());
+    MainState { tid_address, robust, places, name: name(tid), used, process: identity::told() }
 }
 
 /// A thread's name; empty if it has ended.

@@ -1,9 +1,9 @@
 //! Making an image's threads again: a new thread that returns from the signal that stopped the old one is the old one.
-use crate::Error;
 use crate::parking::{MainState, Name, ThreadState};
 use crate::processors::{self, Mask};
 use crate::sys::{self, failed, syscall};
 use crate::xstate;
+use crate::{Error, identity};
 use std::arch::{asm, naked_asm};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::*};
@@ -45,6 +45,7 @@ pub unsafe fn restore_main(state: &MainState) {
     if let Some(mask) = processors::here(&state.places) {
         mask.set();
     }
+    identity::tell(state.process);
     // SAFETY: the caller's.
     unsafe { adopt(state.tid_address, state.robust, &state.name) }
 }

@@ -1,4 +1,5 @@
 //! An image's files brought back under their old numbers, and closed again.
+use crate::channels::{self, Remaking};
 use crate::descriptors::{OWN, RESERVED, set_program};
 use crate::files::{FileState, OpenFile, STANDARD, What};
 use crate::same::{metadata, number};
@@ -7,7 +8,7 @@ use libc::{EBUSY, c_int};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,6 +28,7 @@ pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
     unsafe { libc::umask(state.umask) };
     written::restore(&state.written).map_err(|(path, cause)| Error::Copy { path, cause })?;
     let mut have: Vec<i32> = Vec::new();
+    let mut remaking = Remaking::default();
     for file in &state.files {
         let path = match &file.what {
             What::Named { path, .. } | What::Special(path) => path.clone(),
@@ -38,10 +40,12 @@ pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
         if file.fd < 0 || taken && unsafe { libc::fcntl(file.fd, libc::F_GETFD) } >= 0 {
             return Err(wrap(io::Error::from_raw_os_error(EBUSY)));
         }
-        reopen(file, scratch).map_err(wrap)?;
+        reopen(file, scratch, &mut remaking).map_err(wrap)?;
         OWN.add(file.fd as usize);
         have.push(file.fd);
     }
+    drop(remaking);
+    channels::watch(&state.files)?;
     for fd in (0..3).filter(|fd| !have.contains(fd)) {
         // The program had closed it; the lower half must not get the number.
         OWN.take(fd as usize);
@@ -53,7 +57,7 @@ pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
+fn reopen(file: &OpenFile, scratch: &Path, remaking: &mut Remaking) -> io::Result<()> {
     let check = |result: i64| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
     let cloexec = file.flags & libc::O_CLOEXEC;
     let place = |from: i32| {
@@ -72,6 +76,15 @@ fn reopen(file: &OpenFile, scratch: &Path) -> io::Result<()> {
             return Ok(());
         }
         What::Same(other) => return place(*other),
+        What::Channel(channel) => {
+            let made = remaking.make(file.fd, file.flags, channel)?;
+            place(made.as_raw_fd())?;
+            if made.as_raw_fd() == file.fd {
+                // SAFETY: sets a flag of what has its place now.
+                unsafe { libc::fcntl(made.into_raw_fd(), libc::F_SETFD, i32::from(cloexec != 0) * libc::FD_CLOEXEC) };
+            }
+            return Ok(());
+        }
         // A folder that the run has made is where its copies are.
         What::Special(path) => apart::find(path),
         What::Named { path, size } if file.writes() => apart::copy(path, *size, None)?,

@@ -27,6 +27,15 @@ fn a_program_at_fixed_addresses() {
 }
 
 #[test]
+fn channels_that_a_program_has_to_itself() {
+    let folder = TempDir::new().unwrap();
+    let program = compile(&folder, "cc", &["channels.c"], &["-pthread"]);
+    for times in ["0", "1", "5"] {
+        assert_eq!(output("rewind", &[times, program.to_str().unwrap()]), format!("{times}\npassed\n"));
+    }
+}
+
+#[test]
 fn fortran_with_openmp_and_a_scratch_file() {
     let folder = TempDir::new().unwrap();
     for (times, policy) in [("1", "passive"), ("8", "active")] {
