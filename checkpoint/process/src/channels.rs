@@ -252,6 +252,8 @@ fn watcher(info: &str, all: impl Iterator<Item = RawFd>) -> Option<Channel> {
         let after = |name: &str| line.split_once(name)?.1.split_whitespace().next();
         let hex = |name| u64::from_str_radix(after(name)?, 16).ok();
         let fd = after("tfd:")?.parse().ok().filter(|fd| all.contains(fd))?;
+        // Another file may have the number of one that was closed.
+        hex(" ino:").filter(|&number| number == inode(fd))?;
         Some(Watched { fd, events: u32::try_from(hex("events:")?).ok()?, data: hex("data:")? })
     };
     let lines = info.lines().filter(|line| line.starts_with("tfd:"));
@@ -368,7 +370,9 @@ pub(crate) fn watch(files: &[OpenFile]) -> Result<(), Error> {
         for watched in list {
             let mut event = libc::epoll_event { events: watched.events, u64: watched.data };
             // SAFETY: both descriptors are the program's.
-            if unsafe { libc::epoll_ctl(file.fd, libc::EPOLL_CTL_ADD, watched.fd, &raw mut event) } < 0 {
+            let result = unsafe { libc::epoll_ctl(file.fd, libc::EPOLL_CTL_ADD, watched.fd, &raw mut event) };
+            // What a launcher gives may be a file, which none can watch.
+            if result < 0 && watched.fd > libc::STDERR_FILENO {
                 let path = format!("/proc/self/fd/{}", watched.fd).into();
                 return Err(Error::File { fd: file.fd, path, cause: io::Error::last_os_error() });
             }
