@@ -36,7 +36,10 @@ pub struct Table {
     pub failures: Vec<String>,
 }
 
-/// Runs every program for every base and its targets, two at a time.
+/// Programs that run at the same time: launchers spend half of a launch waiting.
+const AT_ONCE: usize = 4;
+
+/// Runs every program for every base and its targets.
 pub fn run(programs: &[Program], plan: &[(Mpi, &[Mpi])], choice: Choice) -> Table {
     let next = AtomicUsize::new(0);
     let table = Mutex::new(Table::default());
@@ -58,7 +61,7 @@ pub fn run(programs: &[Program], plan: &[(Mpi, &[Mpi])], choice: Choice) -> Tabl
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..AT_ONCE {
             scope.spawn(work);
         }
     });
