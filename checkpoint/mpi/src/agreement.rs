@@ -36,11 +36,9 @@ fn of_all(s: &Session, mine: &[u64]) -> Vec<u64> {
 /// Finds the persistent collectives that some rank has freed: if the others made them again, the library would take the next
 /// of that communicator for them.
 fn agree_on_persistent(s: &mut Session) {
-    let held = |s: &Session| -> Vec<(u32, Key)> {
-        let all = s.requests.all().filter(|(_, r)| r.persistent && r.what == What::Collective);
-        all.filter_map(|(number, r)| Some((number, [s.comms.get(&r.comm)?.number, r.ordinal]))).collect()
-    };
-    let mine = held(s);
+    let held = s.requests.all().filter(|(_, r)| r.persistent && r.what == What::Collective);
+    let mine: Vec<(u32, Key)> =
+        held.filter_map(|(number, r)| Some((number, [s.comms.get(&r.comm)?.number, r.ordinal]))).collect();
     let flat: Vec<u64> = mine.iter().flat_map(|(_, key)| *key).collect();
     let keys: BTreeSet<Key> = of_all(s, &flat).chunks_exact(2).map(|key| [key[0], key[1]]).collect();
     if keys.is_empty() {

@@ -4,8 +4,7 @@
 use crate::agreement;
 use crate::calls::{MOST, lower};
 use crate::meeting::{Ranks, Refusal};
-use crate::requests::empty_status;
-use crate::requests::{Matched, Request, Requests, SavedStatus, Stage, What};
+use crate::requests::{Matched, Request, Requests, SavedStatus, Stage, What, empty_status};
 use crate::session::{Session, session};
 use crate::words::{read_status, write_status};
 use phasecast_abi::{Abi, Kind, Status};

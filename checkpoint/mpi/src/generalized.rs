@@ -16,7 +16,7 @@ struct Generalized {
 /// # Safety
 /// Called by the library with the address of a [`Generalized`].
 unsafe extern "C" fn query_entry(which: usize, status: usize) -> i32 {
-    // SAFETY: leaked by `create_generalized`; the library's status.
+    // SAFETY: leaked by [`start`]; the library's status.
     unsafe {
         let request = &*(which as *const Generalized);
         let (above, below) = {

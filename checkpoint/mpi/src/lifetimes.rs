@@ -18,7 +18,7 @@ impl Session {
         }
     }
 
-    /// Objects that one record makes together ([`made_several`]) go when the last of them is needed by nothing else.
+    /// Objects that one record makes together ([`made_several`](crate::log::made_several)) go when the last of them is needed by nothing else.
     fn all_freed(&mut self, kind: Kind, index: u32) {
         let Some(number) = self.objects.get(kind, index).and_then(|object| object.record) else { return };
         let Some(record) = self.log.records.get(&number).filter(|record| !record.also.is_empty()) else { return };

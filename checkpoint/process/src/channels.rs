@@ -90,20 +90,18 @@ pub(crate) fn paired(one: c_int, other: c_int) {
     SOCKETS.lock_blocked().add(ends);
 }
 
-/// What a descriptor is the end of, if the program has it to itself. `path` is what the kernel calls it, `earlier` are the
-/// descriptors with lower numbers, `all` the program's.
+/// What a descriptor is the end of, if the program has it to itself. `path` is what the kernel calls it, `info` what it tells
+/// of it in `/proc`, `earlier` are the descriptors with lower numbers, `all` the program's.
 pub(crate) fn find(
     fd: RawFd,
-    path: &Path,
+    flags: c_int,
+    (path, info): (&Path, &str),
     number: Number,
     earlier: &[OpenFile],
     all: impl Iterator<Item = RawFd>,
 ) -> Option<Channel> {
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
     let name = path.to_str()?;
-    // SAFETY: asks for flags.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags < 0 || flags & libc::O_ASYNC != 0 {
+    if flags & libc::O_ASYNC != 0 {
         return None;
     }
     if name.starts_with("pipe:[") {
@@ -113,8 +111,8 @@ pub(crate) fn find(
         return socket(fd, number, earlier, all);
     }
     match name {
-        "anon_inode:[eventfd]" => counter(fd, &info),
-        "anon_inode:[eventpoll]" => watcher(&info, all),
+        "anon_inode:[eventfd]" => counter(fd, info),
+        "anon_inode:[eventpoll]" => watcher(info, all),
         _ => None,
     }
 }
@@ -164,19 +162,19 @@ fn pipe(
     }
     // SAFETY: asks for a size.
     let room = unsafe { libc::fcntl(fd, libc::F_GETPIPE_SZ) };
-    let waiting = if reads { look(fd, room)? } else { Vec::new() };
+    let waiting = if reads { look(fd)? } else { Vec::new() };
     Some(Channel::Pipe { other, waiting, room })
 }
 
 /// What waits in a pipe, and stays there.
-fn look(fd: RawFd, room: c_int) -> Option<Vec<u8>> {
+pub(crate) fn look(fd: RawFd) -> Option<Vec<u8>> {
     let length = length(fd)?;
     let mut waiting = vec![0; length];
     if length > 0 {
         let (mut copy, to) = io::pipe().ok()?;
         // SAFETY: makes our pipe as large, and copies from a pipe to another without waiting.
         let copied = unsafe {
-            libc::fcntl(to.as_raw_fd(), libc::F_SETPIPE_SZ, room);
+            libc::fcntl(to.as_raw_fd(), libc::F_SETPIPE_SZ, libc::fcntl(fd, libc::F_GETPIPE_SZ));
             libc::tee(fd, to.as_raw_fd(), length, libc::SPLICE_F_NONBLOCK)
         };
         drop(to);

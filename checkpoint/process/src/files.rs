@@ -10,7 +10,6 @@ use crate::{named, overlay};
 use libc::c_int;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -229,7 +228,7 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         } else if let Some(other) = files.iter().find(|f| same(f.fd, fd)) {
             What::Same(other.fd)
         } else {
-            match channels::find(fd, &path, number(&data), &files, OWN.list().map(|fd| fd as i32)) {
+            match channels::find(fd, flags, (&path, &info), number(&data), &files, OWN.list().map(|fd| fd as i32)) {
                 Some(channel) => What::Channel(channel),
                 None => describe(fd, &link, path, &data)?,
             }
@@ -253,18 +252,8 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
 /// What a launcher has passed on through a pipe and nobody has read yet; it stays there. None if it is not a pipe, or may be
 /// only the beginning: a pipe is filled again as it is read.
 fn waiting(fd: i32) -> Option<Vec<u8>> {
-    let mut length: c_int = 0;
-    // SAFETY: asks how much there is to be read.
-    let asked = unsafe { libc::ioctl(fd, libc::FIONREAD, &raw mut length) };
     let is_pipe = metadata(fd).is_ok_and(|data| data.file_type().is_fifo());
-    let length = usize::try_from(length).ok().filter(|&length| asked == 0 && is_pipe && length < PIPE)?;
-    let (mut copy, to) = io::pipe().ok()?;
-    // SAFETY: copies from a pipe to another, and does not wait.
-    let copied = unsafe { libc::tee(fd, to.as_raw_fd(), length, libc::SPLICE_F_NONBLOCK) };
-    drop(to);
-    let mut waiting = Vec::new();
-    copy.read_to_end(&mut waiting).ok()?;
-    (length == 0 || copied == length as isize).then_some(waiting)
+    is_pipe.then(|| channels::look(fd)).flatten().filter(|waiting| waiting.len() < PIPE)
 }
 
 fn describe(fd: i32, link: &Path, path: PathBuf, data: &Metadata) -> Result<What, Error> {
@@ -289,7 +278,7 @@ fn describe(fd: i32, link: &Path, path: PathBuf, data: &Metadata) -> Result<What
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use std::io::{self, Read, Write};
 
     #[test]
     fn what_waits_in_a_pipe_is_seen_and_stays_there() {
