@@ -132,9 +132,11 @@ impl Session {
         self.decode(kind, attribute.object as usize).and_then(|number| self.objects.get(kind, number))
     }
 
-    /// Whether an attribute's object is one that the program has freed and that is still needed.
+    /// Whether an attribute's object is one that the program has freed and that is still needed. A communicator can be
+    /// needed by what we do not know of: buffered messages on it.
     fn lingers(&self, attribute: &Attribute) -> bool {
-        self.object_of(attribute).is_some_and(|object| object.references == 0 && object.users > 0)
+        let is_comm = usize::from(attribute.kind) == crate::objects::slot(Kind::Communicator);
+        self.object_of(attribute).is_some_and(|object| object.references == 0 && (object.users > 0 || is_comm))
     }
 
     /// An object is no more, and so are its attributes; they may be those of another one still, as a library may have
@@ -145,9 +147,11 @@ impl Session {
         self.lingering.retain(|attribute| (attribute.kind, attribute.object) != (slot, handle));
     }
 
-    /// Whether a datatype that the program has freed has attributes still.
-    pub fn has_lingering(&self, number: u32) -> bool {
-        self.lingering.iter().any(|attribute| self.decode(Kind::Datatype, attribute.object as usize) == Some(number))
+    /// Whether an object that the program has freed has attributes still.
+    pub fn has_lingering(&self, kind: Kind, number: u32) -> bool {
+        let handle = self.objects.encode(kind, number) as u64;
+        let slot = crate::objects::slot(kind) as u8;
+        self.lingering.iter().any(|attribute| (attribute.kind, attribute.object) == (slot, handle))
     }
 
     /// The library deletes an attribute of one of its objects.

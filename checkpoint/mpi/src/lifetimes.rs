@@ -89,7 +89,8 @@ impl Session {
         self.objects.release(kind, index);
     }
 
-    /// Numbers of the communicators that this rank needs: those in use, and those that these were made from.
+    /// Numbers of the communicators that this rank needs: those in use, those that these were made from, and those whose
+    /// attributes are to be deleted.
     pub fn needed_comms(&self) -> BTreeSet<u64> {
         let mut needed = BTreeSet::new();
         for record in self.log.records.values().rev() {
@@ -97,8 +98,9 @@ impl Session {
             if record.comm == 0 {
                 continue;
             }
-            let object = self.objects.get(KINDS[usize::from(kind)], index);
-            if object.is_some_and(|o| o.references > 0 || o.users > 0) {
+            let kind = KINDS[usize::from(kind)];
+            let in_use = self.objects.get(kind, index).is_some_and(|o| o.references > 0 || o.users > 0);
+            if in_use || self.has_lingering(kind, index) {
                 needed.insert(record.comm);
             }
         }

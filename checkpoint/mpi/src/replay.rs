@@ -248,7 +248,7 @@ impl Session {
         let dead = all.filter(|(.., object)| object.references == 0 && object.record.is_some() && object.lower != 0);
         let dead: Vec<(Kind, u32, usize)> = dead.map(|(kind, number, object)| (kind, number, object.lower)).collect();
         for (kind, number, handle) in dead {
-            if kind == Kind::Datatype && self.has_lingering(number) {
+            if kind == Kind::Datatype && self.has_lingering(kind, number) {
                 self.late.types.push(handle);
                 continue;
             }
