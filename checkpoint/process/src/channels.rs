@@ -1,41 +1,30 @@
 //! Channels that a program has to itself: pipes and pairs of sockets of which it holds both ends (or of which the other is
-//! closed), counters of events, and what watches descriptors. Interpreters and event loops wake themselves up by these.
-use crate::Error;
-use crate::files::{INHERITED, OpenFile, What};
+//! closed), counters of events, timers and signals that are read, and what watches descriptors. Interpreters and event loops
+//! wake themselves up by these.
+use crate::files::OpenFile;
 use crate::own::Guarded;
 use crate::same::Number;
 use crate::sys::{failed, syscall};
 use libc::{c_int, c_short};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::path::Path;
 
 /// What a channel is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Channel {
-    /// An end of a pipe.
-    Pipe {
-        /// The descriptor of the other end, if that comes earlier.
-        other: Option<i32>,
-        /// What is to be read, at the end for reading.
-        #[serde(with = "serde_bytes")]
-        waiting: Vec<u8>,
-        /// How much it takes, in bytes.
-        room: i32,
-    },
-    /// An end of a pair of sockets.
-    Socket {
+    /// An end of a pipe or of a pair of sockets.
+    End {
         /// The descriptor of the other end, if that comes earlier.
         other: Option<i32>,
         /// What is to be read at this end.
         #[serde(with = "serde_bytes")]
         waiting: Vec<u8>,
-        /// `SOCK_STREAM`, `SOCK_DGRAM` or `SOCK_SEQPACKET`.
-        kind: i32,
+        /// Of what.
+        of: Ends,
     },
     /// A counter of events (`eventfd`).
     Counter {
@@ -44,16 +33,36 @@ pub enum Channel {
         /// Whether a read takes one of it.
         semaphore: bool,
     },
+    /// A timer (`timerfd`).
+    Timer {
+        /// The clock that it goes by.
+        clock: i32,
+        /// Its interval, and what is left until it rings, each in seconds and nanoseconds.
+        time: [i64; 4],
+        /// How often it has rung since it was read.
+        ticks: u64,
+    },
+    /// Signals that are read (`signalfd`), one bit for each.
+    Signals(u64),
     /// What watches descriptors (`epoll`).
     Watcher(Vec<Watched>),
+}
+
+/// What has two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ends {
+    /// A pipe, which takes so many bytes.
+    Pipe(i32),
+    /// A pair of sockets: `SOCK_STREAM`, `SOCK_DGRAM` or `SOCK_SEQPACKET`.
+    Sockets(i32),
 }
 
 /// A descriptor that is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    fd: i32,
-    events: u32,
-    data: u64,
+    pub(crate) fd: i32,
+    pub(crate) events: u32,
+    pub(crate) data: u64,
 }
 
 /// As many bytes wait in a socket that is made again: any system takes them.
@@ -76,7 +85,7 @@ impl Pairs {
 
 static SOCKETS: Guarded<Pairs> = Guarded::new(Pairs { next: 0, ends: [(0, 0); PAIRS] });
 
-fn inode(fd: c_int) -> u64 {
+pub(crate) fn inode(fd: c_int) -> u64 {
     let mut data = [0u64; size_of::<libc::stat>().div_ceil(8)];
     // SAFETY: the kernel fills in its structure, which has room.
     let result = unsafe { syscall!(libc::SYS_fstat, fd, data.as_mut_ptr()) };
@@ -112,6 +121,8 @@ pub(crate) fn find(
     }
     match name {
         "anon_inode:[eventfd]" => counter(fd, info),
+        "anon_inode:[timerfd]" => timer(fd, info),
+        "anon_inode:[signalfd]" => Some(Channel::Signals(u64::from_str_radix(field(info, "sigmask:")?, 16).ok()?)),
         "anon_inode:[eventpoll]" => watcher(info, all),
         _ => None,
     }
@@ -163,7 +174,7 @@ fn pipe(
     // SAFETY: asks for a size.
     let room = unsafe { libc::fcntl(fd, libc::F_GETPIPE_SZ) };
     let waiting = if reads { look(fd)? } else { Vec::new() };
-    Some(Channel::Pipe { other, waiting, room })
+    Some(Channel::End { other, waiting, of: Ends::Pipe(room) })
 }
 
 /// What waits in a pipe, and stays there.
@@ -215,13 +226,17 @@ fn socket(fd: RawFd, number: Number, earlier: &[OpenFile], mut all: impl Iterato
             return None;
         }
     }
-    Some(Channel::Socket { other, waiting, kind })
+    Some(Channel::End { other, waiting, of: Ends::Sockets(kind) })
+}
+
+/// What the kernel tells under a name in `/proc`.
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 fn counter(fd: RawFd, info: &str) -> Option<Channel> {
-    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let count = u64::from_str_radix(field("eventfd-count:")?, 16).ok()?;
-    let semaphore = match field("eventfd-semaphore:") {
+    let count = u64::from_str_radix(field(info, "eventfd-count:")?, 16).ok()?;
+    let semaphore = match field(info, "eventfd-semaphore:") {
         Some(told) => told != "0",
         None => takes_one(fd, count)?,
     };
@@ -244,6 +259,20 @@ fn takes_one(fd: RawFd, count: u64) -> Option<bool> {
     Some(semaphore)
 }
 
+fn timer(fd: RawFd, info: &str) -> Option<Channel> {
+    let clock = field(info, "clockid:")?.parse().ok()?;
+    let set: c_int = i32::from_str_radix(field(info, "settime flags:")?, 8).ok()?;
+    if set & libc::TFD_TIMER_CANCEL_ON_SET != 0 {
+        return None;
+    }
+    let mut time = [0i64; 4];
+    // SAFETY: room for an `itimerspec`.
+    let asked = unsafe { libc::timerfd_gettime(fd, time.as_mut_ptr().cast()) };
+    // Those of its interval are counted when it is asked for.
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok().filter(|_| asked == 0)?;
+    Some(Channel::Timer { clock, time, ticks: field(&info, "ticks:")?.parse().ok()? })
+}
+
 fn watcher(info: &str, all: impl Iterator<Item = RawFd>) -> Option<Channel> {
     let all: Vec<RawFd> = all.collect();
     let watched = |line: &str| {
@@ -256,125 +285,4 @@ fn watcher(info: &str, all: impl Iterator<Item = RawFd>) -> Option<Channel> {
     };
     let lines = info.lines().filter(|line| line.starts_with("tfd:"));
     lines.map(watched).collect::<Option<Vec<_>>>().map(Channel::Watcher)
-}
-
-/// Channels that are being made again: ends whose numbers are yet to come, by the descriptor of the other end.
-#[derive(Default)]
-pub(crate) struct Remaking {
-    ends: BTreeMap<RawFd, OwnedFd>,
-}
-
-impl Remaking {
-    /// Makes a channel, or takes the end that is left of one; `flags` are those of the descriptor.
-    pub(crate) fn make(&mut self, fd: RawFd, flags: c_int, channel: &Channel) -> io::Result<OwnedFd> {
-        let end = match channel {
-            Channel::Pipe { other, waiting, room } => {
-                let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;
-                let (end, written) = match other {
-                    Some(other) => (self.left(*other)?, *other),
-                    None => {
-                        let (from, to) = io::pipe()?;
-                        // SAFETY: sets a size.
-                        let given = unsafe { libc::fcntl(to.as_raw_fd(), libc::F_SETPIPE_SZ, *room) };
-                        if given < *room {
-                            return Err(io::Error::other(format!("a pipe of {room} bytes cannot be had here")));
-                        }
-                        let (from, to): (OwnedFd, OwnedFd) = (from.into(), to.into());
-                        let (own, other) = if reads { (from, to) } else { (to, from) };
-                        (own, self.keep(fd, &other)?)
-                    }
-                };
-                put(written, waiting)?;
-                end
-            }
-            Channel::Socket { other, waiting, kind } => {
-                let (end, written) = match other {
-                    Some(other) => (self.left(*other)?, *other),
-                    None => {
-                        let mut ends = [0; 2];
-                        // SAFETY: room for two descriptors, which are ours.
-                        let (own, other) = unsafe {
-                            if libc::socketpair(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) < 0 {
-                                return Err(io::Error::last_os_error());
-                            }
-                            (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
-                        };
-                        SOCKETS.lock().add((inode(ends[0]), inode(ends[1])));
-                        (own, self.keep(fd, &other)?)
-                    }
-                };
-                put(written, waiting)?;
-                end
-            }
-            Channel::Counter { count, semaphore } => {
-                let kind = if *semaphore { libc::EFD_SEMAPHORE } else { 0 };
-                // SAFETY: makes a descriptor, which is ours.
-                let end = made(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | kind) })?;
-                if *count > 0 {
-                    put(end.as_raw_fd(), &count.to_ne_bytes())?;
-                }
-                end
-            }
-            // SAFETY: as above.
-            Channel::Watcher(_) => made(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?,
-        };
-        let kept = libc::O_NONBLOCK | libc::O_APPEND;
-        // SAFETY: sets flags of what was just made.
-        unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFL, flags & kept) };
-        Ok(end)
-    }
-
-    /// Keeps the other end of what `fd` is an end of, where no program's descriptors are.
-    fn keep(&mut self, fd: RawFd, end: &OwnedFd) -> io::Result<RawFd> {
-        // SAFETY: copies a descriptor.
-        let kept = made(unsafe { libc::fcntl(end.as_raw_fd(), libc::F_DUPFD_CLOEXEC, INHERITED) })?;
-        let number = kept.as_raw_fd();
-        self.ends.insert(fd, kept);
-        Ok(number)
-    }
-
-    fn left(&mut self, other: RawFd) -> io::Result<OwnedFd> {
-        self.ends.remove(&other).ok_or_else(|| io::Error::other("the other end of it is missing"))
-    }
-}
-
-fn made(fd: c_int) -> io::Result<OwnedFd> {
-    // SAFETY: a new descriptor, which is ours.
-    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(unsafe { OwnedFd::from_raw_fd(fd) }) }
-}
-
-/// Writes what waits at the other end, for which there must be room.
-fn put(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    // SAFETY: the descriptor stays open; its flags are as before at the end.
-    unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
-        let written = ManuallyDrop::new(File::from_raw_fd(fd)).write_all(bytes);
-        libc::fcntl(fd, libc::F_SETFL, flags);
-        written
-    }
-}
-
-/// Lets watchers watch what they did, once all descriptors are in their places.
-///
-/// # Errors
-/// If one cannot be watched here.
-pub(crate) fn watch(files: &[OpenFile]) -> Result<(), Error> {
-    for file in files {
-        let What::Channel(Channel::Watcher(list)) = &file.what else { continue };
-        for watched in list {
-            let mut event = libc::epoll_event { events: watched.events, u64: watched.data };
-            // SAFETY: both descriptors are the program's.
-            let result = unsafe { libc::epoll_ctl(file.fd, libc::EPOLL_CTL_ADD, watched.fd, &raw mut event) };
-            // What a launcher gives may be a file, which none can watch.
-            if result < 0 && watched.fd > libc::STDERR_FILENO {
-                let path = format!("/proc/self/fd/{}", watched.fd).into();
-                return Err(Error::File { fd: file.fd, path, cause: io::Error::last_os_error() });
-            }
-        }
-    }
-    Ok(())
 }

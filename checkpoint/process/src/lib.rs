@@ -29,6 +29,7 @@ mod plain;
 pub mod processor_time;
 mod processors;
 mod rebirth;
+mod remaking;
 mod reopen;
 mod repeat;
 mod same;

@@ -207,7 +207,8 @@ fn known() -> (usize, (usize, usize)) {
 
 /// For kernels that do not tell: the C library keeps the number near the thread pointer.
 fn guess(fs: usize) -> usize {
-    let tid = sys::gettid();
+    let is_main = sys::gettid() == sys::getpid();
+    let tid = if is_main { identity::told() } else { sys::gettid() };
     let mut found = (0x200..0x400).step_by(4).map(|at| fs + at).filter(|at| {
         // SAFETY: within the C library's record of the thread, which is larger.
         is_upper_pointer(fs) && unsafe { *(*at as *const u32) } == tid

@@ -19,16 +19,16 @@ struct Birth {
     done: AtomicU32,
 }
 
-/// Tells the kernel and the C library the calling thread's number anew, and the kernel its name.
+/// Tells the C library the calling thread's number, and the kernel what it has to know of the thread.
 ///
 /// # Safety
 /// The addresses are those of the thread that is brought back, in restored memory.
-unsafe fn adopt(tid_address: usize, robust: (usize, usize), name: &Name) {
+unsafe fn adopt(number: u32, tid_address: usize, robust: (usize, usize), name: &Name) {
     // SAFETY: the caller's; the name ends with a zero byte.
     unsafe {
         syscall!(libc::SYS_prctl, libc::PR_SET_NAME, name.as_ptr());
         if tid_address != 0 {
-            (tid_address as *mut u32).write_volatile(sys::gettid());
+            (tid_address as *mut u32).write_volatile(number);
             syscall!(libc::SYS_set_tid_address, tid_address);
         }
         if robust.0 != 0 {
@@ -47,7 +47,7 @@ pub unsafe fn restore_main(state: &MainState) {
     }
     identity::tell(state.process);
     // SAFETY: the caller's.
-    unsafe { adopt(state.tid_address, state.robust, &state.name) }
+    unsafe { adopt(identity::told(), state.tid_address, state.robust, &state.name) }
 }
 
 /// Makes the threads of an image; they run on from where they were stopped.
@@ -122,7 +122,7 @@ unsafe extern "C" fn born(birth: *const Birth) -> ! {
     unsafe {
         let state = (*birth).state;
         asm!("wrfsbase {}", in(reg) state.fs, options(nomem, nostack, preserves_flags));
-        adopt(state.tid_address, state.robust, &state.name);
+        adopt(sys::gettid(), state.tid_address, state.robust, &state.name);
         if let Some(mask) = &(*birth).mask {
             mask.set();
         }

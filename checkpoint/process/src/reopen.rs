@@ -1,7 +1,7 @@
 //! An image's files brought back under their old numbers, and closed again.
-use crate::channels::{self, Remaking};
 use crate::descriptors::{OWN, RESERVED, set_program};
 use crate::files::{FileState, OpenFile, STANDARD, What};
+use crate::remaking::{self, Remaking};
 use crate::same::{metadata, number};
 use crate::{Error, apart, numbers, overlay, written};
 use libc::{EBUSY, c_int};
@@ -45,7 +45,7 @@ pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
         have.push(file.fd);
     }
     drop(remaking);
-    channels::watch(&state.files)?;
+    remaking::watch(&state.files)?;
     for fd in (0..3).filter(|fd| !have.contains(fd)) {
         // The program had closed it; the lower half must not get the number.
         OWN.take(fd as usize);
