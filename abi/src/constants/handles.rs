@@ -117,4 +117,11 @@ pub(super) const HANDLES: &[Constant] = &[
     row("MPI_REAL16", Handle(Datatype), S("ompi_mpi_real16"), N(0x4c00102b), N(0x2e2)),
     row("MPI_COMPLEX16", Handle(Datatype), S("ompi_mpi_complex16"), N(0x4c00102a), N(0x2e3)),
     row("MPI_COMPLEX32", Handle(Datatype), S("ompi_mpi_complex32"), N(0x4c00202c), N(0x2eb)),
+    row("MPI_LB", Handle(Datatype), S("ompi_mpi_lb"), N(0x4c000010), A),
+    row("MPI_UB", Handle(Datatype), S("ompi_mpi_ub"), N(0x4c000011), A),
+    row("MPI_2COMPLEX", Handle(Datatype), S("ompi_mpi_2cplex"), A, A),
+    row("MPI_2DOUBLE_COMPLEX", Handle(Datatype), S("ompi_mpi_2dblcplex"), A, A),
+    row("MPIX_SHORT_FLOAT", Handle(Datatype), S("ompi_mpi_short_float"), A, A),
+    row("MPIX_C_SHORT_FLOAT_COMPLEX", Handle(Datatype), S("ompi_mpi_c_short_float_complex"), A, A),
+    row("MPIX_CXX_SHORT_FLOAT_COMPLEX", Handle(Datatype), S("ompi_mpi_cxx_sfltcplex"), A, A),
 ];

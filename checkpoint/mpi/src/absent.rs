@@ -96,15 +96,32 @@ fn width(ctype: CType) -> usize {
     if matches!(ctype, CType::Int | CType::Fint) { 4 } else { 8 }
 }
 
+/// A call in the form of the plain procedure.
+struct Narrowed {
+    /// The library's function.
+    function: usize,
+    /// The arguments that stand for those of the procedure, and which of these the plain one has.
+    below: [usize; MOST],
+    given: Vec<usize>,
+    /// What the library writes as narrow numbers: where to, for whom, how many.
+    widen: Vec<(usize, usize, usize)>,
+}
+
+/// # Errors
+/// The program's code for what the library cannot do.
+///
 /// # Safety
 /// `args` are those of the procedure.
-unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
-    let mut s = session();
+unsafe fn narrowed(
+    s: &mut Session,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    scratch: &mut Scratch,
+) -> Result<Narrowed, usize> {
     let unsupported = s.values.above("MPI_ERR_UNSUPPORTED_OPERATION").unwrap_or(1);
-    let Some((plain, function)) = stand_in(&s, shape) else { return unsupported };
+    let (plain, function) = stand_in(s, shape).ok_or(unsupported)?;
     let too_large = s.values.above("MPI_ERR_COUNT").unwrap_or(2);
-    let mut scratch = Scratch::of(shape);
-    let (mut below, mut given, mut widen) = ([0; MOST], Vec::new(), Vec::new());
+    let mut call = Narrowed { function, below: [0; MOST], given: Vec::new(), widen: Vec::new() };
     let mut of_plain = plain.params.iter().peekable();
     for (i, param) in shape.procedure.params.iter().enumerate() {
         let Some(narrow) = of_plain.next_if(|narrow| narrow.name == param.name) else {
@@ -115,16 +132,14 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
             }
             continue;
         };
-        given.push(i);
+        call.given.push(i);
         // SAFETY: the caller's.
-        below[i] = unsafe { s.down_arg(shape, args, i, &mut scratch) };
-        if width(param.ctype) == width(narrow.ctype) || param.ctype == CType::Handle || below[i] == 0 {
+        call.below[i] = unsafe { s.down_arg(shape, args, i, scratch) };
+        if width(param.ctype) == width(narrow.ctype) || param.ctype == CType::Handle || call.below[i] == 0 {
             continue;
         }
         if param.passing == Passing::Value {
-            if i32::try_from(below[i] as i64).is_err() {
-                return too_large;
-            }
+            i32::try_from(call.below[i] as i64).map_err(|_| too_large)?;
             continue;
         }
         if param.root_only && !s.at_root(shape, args) {
@@ -137,28 +152,41 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
             for j in 0..length {
                 // SAFETY: the caller's: so many numbers of 8 bytes.
                 let value = unsafe { (args[i] as *const i64).add(j).read_unaligned() };
-                let Ok(value) = i32::try_from(value) else { return too_large };
+                let value = i32::try_from(value).map_err(|_| too_large)?;
                 // SAFETY: there is room.
                 unsafe { (at as *mut i32).add(j).write(value) };
             }
         }
         if param.direction != Direction::In {
-            widen.push((at, args[i], length));
+            call.widen.push((at, args[i], length));
         }
-        below[i] = at;
+        call.below[i] = at;
     }
     if of_plain.next().is_some() {
-        return unsupported;
+        return Err(unsupported);
     }
     if let Some(target) = &shape.target {
-        below[target.displacement] = s.displacement_below(target, args);
+        call.below[target.displacement] = s.displacement_below(target, args);
     }
-    drop(s);
-    let words: Vec<usize> = given.iter().map(|&i| below[i]).collect();
-    // SAFETY: the caller's; the arguments are in the library's form.
-    let result = unsafe { invoke(function, &words) };
+    Ok(call)
+}
+
+/// # Safety
+/// `args` are those of the procedure.
+unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
     let mut s = session();
-    for (from, to, length) in widen.into_iter().filter(|_| result as i32 == 0) {
+    let mut scratch = Scratch::of(shape);
+    // SAFETY: the caller's.
+    let call = match unsafe { narrowed(&mut s, shape, args, &mut scratch) } {
+        Ok(call) => call,
+        Err(code) => return code,
+    };
+    drop(s);
+    let words: Vec<usize> = call.given.iter().map(|&i| call.below[i]).collect();
+    // SAFETY: the caller's; the arguments are in the library's form.
+    let result = unsafe { invoke(call.function, &words) };
+    let mut s = session();
+    for (from, to, length) in call.widen.into_iter().filter(|_| result as i32 == 0) {
         for j in 0..length {
             // SAFETY: written by the library; the program's array is as long.
             unsafe {
@@ -168,7 +196,22 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
         }
     }
     // SAFETY: what the library has returned.
-    unsafe { returned(&mut s, shape, args, &below, result, &mut scratch) }
+    unsafe { returned(&mut s, shape, args, &call.below, result, &mut scratch) }
+}
+
+/// The function and the arguments with which a request of a procedure that the library lacks is made again.
+///
+/// # Safety
+/// `args` are those of the procedure.
+pub unsafe fn request(
+    s: &mut Session,
+    shape: &'static Shape,
+    args: &[usize; MOST],
+    scratch: &mut Scratch,
+) -> Option<(usize, [usize; MOST])> {
+    // SAFETY: the caller's.
+    let call = unsafe { narrowed(s, shape, args, scratch) }.ok()?;
+    Some((call.function, call.below))
 }
 
 impl Session {

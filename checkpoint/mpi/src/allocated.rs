@@ -38,6 +38,13 @@ struct Place {
 }
 
 impl Allocated {
+    /// Bytes and address of a rank's memory, or of the first that there is, as far as the program may use it by itself: it
+    /// may be told of none (MPI 4.1, section 12.2.3), as of what is another's here.
+    pub fn told(&self, rank: Option<usize>) -> (usize, usize) {
+        let own = self.rank == rank.unwrap_or(0) && (rank.is_some() || self.size > 0);
+        if own { (self.size, self.at) } else { (0, 0) }
+    }
+
     /// The addresses of the memory.
     pub fn whole(&self) -> Range<usize> {
         self.at..self.at + pages(self.size)

@@ -46,6 +46,7 @@ mod shared;
 mod stands;
 mod start;
 mod tear_down;
+mod told_info;
 mod translate;
 mod upper;
 mod values;

@@ -83,6 +83,10 @@ pub unsafe fn made(s: &mut Session, shape: &'static Shape, args: &[usize; MOST],
 /// # Safety
 /// As for [`made`].
 pub unsafe fn keep(s: &mut Session, shape: &'static Shape, args: &[usize; MOST], at: usize, kind: Kind, new: u32) {
+    if kind == Kind::Info && !matches!(shape.procedure.name, "MPI_Info_create" | "MPI_Info_dup") {
+        // SAFETY: the caller's.
+        return unsafe { crate::told_info::keep(s, args[at], new) };
+    }
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
     record.made = Some((at as u8, slot(kind) as u8, new));

@@ -141,6 +141,9 @@ impl State {
             if record.procedure == "MPI_File_open" {
                 session().reopen(&mut record, &self.files)?;
             }
+            if session().changes_what_is_missing(&record) {
+                continue;
+            }
             // SAFETY: what the program once called, with copies of what it was given; callbacks and windows lie in the
             // memory of the image.
             unsafe { again(&record)? };
@@ -242,6 +245,15 @@ unsafe fn again(record: &Record) -> Result<(), String> {
 }
 
 impl Session {
+    /// Whether a call has changed a predefined object that the library lacks: nothing can be done with it here.
+    fn changes_what_is_missing(&mut self, record: &Record) -> bool {
+        let Some((kind, handle)) = record.changed else { return false };
+        let (kind, handle) = (KINDS[usize::from(kind)], handle as usize);
+        let null = self.values.null(kind).filter(|&null| null != handle);
+        null.is_some_and(|null| self.down_handle(kind, handle) == self.down_handle(kind, null))
+            && self.decode(kind, handle).is_none()
+    }
+
     /// Frees what the program has freed but other objects needed; where delete functions of the program may run then, later.
     fn free_the_dead(&mut self) {
         let all = self.objects.all();
@@ -303,18 +315,19 @@ impl Session {
     unsafe fn request_again(&mut self, number: u32, request: &Request) -> Result<(), String> {
         let shape = &self.shapes[usize::from(request.index)];
         let library = self.library;
-        let function = library.function(usize::from(request.index));
-        // The arguments of a procedure for large counts are the same where counts are no arrays.
-        let function = function.or_else(|| crate::absent::plain(self, shape, &request.args));
-        let Some(function) = function else {
-            return Err(format!("{} has no {}", library.name, shape.procedure.name));
-        };
         let mut scratch = Scratch::of(shape);
-        let mut below = [0; MOST];
-        for (i, below) in below.iter_mut().enumerate().take(shape.lanes.len()) {
-            // SAFETY: the program's arguments, in place.
-            *below = unsafe { self.down_arg(shape, &request.args, i, &mut scratch) };
-        }
+        let (function, below) = if let Some(function) = library.function(usize::from(request.index)) {
+            let mut below = [0; MOST];
+            for (i, below) in below.iter_mut().enumerate().take(shape.lanes.len()) {
+                // SAFETY: the program's arguments, in place.
+                *below = unsafe { self.down_arg(shape, &request.args, i, &mut scratch) };
+            }
+            (function, below)
+        } else {
+            // SAFETY: as above.
+            let plain = unsafe { crate::absent::request(self, shape, &request.args, &mut scratch) };
+            plain.ok_or_else(|| format!("{} has no {}", library.name, shape.procedure.name))?
+        };
         let at = shape.procedure.param_index(Kind::Request).unwrap_or(6);
         // SAFETY: as above.
         let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };

@@ -263,15 +263,25 @@ pub fn touch(range: &Range<usize>) {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn query(call: &mut Call) -> usize {
-    let s = session();
-    let shape = call.shape;
-    let Some(shared) = s.memory.shared(call.arg(0) & s.values.upper.layout().handle_mask as usize) else {
+    let mut s = session();
+    let window = call.arg(0) & s.values.upper.layout().handle_mask as usize;
+    let rank = call.arg(1) as i32;
+    let first = s.values.above("MPI_PROC_NULL").map(|null| null as i32) == Some(rank);
+    let Some(shared) = s.memory.shared(window) else {
         drop(s);
         // SAFETY: the caller's.
-        return unsafe { forward(call) };
+        let result = unsafe { forward(call) };
+        s = session();
+        if result == 0
+            && let Some(made) = s.memory.allocated(window)
+        {
+            let (size, at) = made.told(usize::try_from(rank).ok().filter(|_| !first));
+            // SAFETY: as above: where the size and the address go.
+            unsafe { (*(call.arg(2) as *mut usize), *(call.arg(4) as *mut usize)) = (size, at) };
+        }
+        return result;
     };
-    let rank = call.arg(1) as i32;
-    let found = if s.values.above("MPI_PROC_NULL").map(|null| null as i32) == Some(rank) {
+    let found = if first {
         // The first that has any.
         Some(shared.parts.iter().position(|part| part.size > 0))
     } else {
@@ -282,7 +292,7 @@ pub unsafe fn query(call: &mut Call) -> usize {
     // SAFETY: the caller's: where the size, the unit and the address go.
     unsafe {
         *(call.arg(2) as *mut usize) = part.size;
-        if shape.procedure.name.ends_with("_c") {
+        if call.shape.procedure.name.ends_with("_c") {
             *(call.arg(3) as *mut usize) = part.unit;
         } else {
             *(call.arg(3) as *mut i32) = part.unit as i32;

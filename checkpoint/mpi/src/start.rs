@@ -217,7 +217,7 @@ pub unsafe fn get_status(call: &mut Call) -> usize {
         };
         write_int(call.arg(1), i32::from(!matches!(seen, Seen::Pending)));
         match seen {
-            Seen::Idle => status.write_one(&empty_status().into()),
+            Seen::Idle => status.write(0, &empty_status().into()),
             Seen::Complete(told) => status.write_one(&told),
             Seen::Pending => {}
         }
@@ -258,8 +258,10 @@ pub unsafe fn get_statuses(call: &mut Call) -> usize {
                 let first = complete.first();
                 write_int(flag, i32::from(idle || first.is_some()));
                 write_int(index, first.map_or(undefined, |(i, _)| *i as i32));
-                if let Some(status) = first.map(|(_, status)| *status).or(idle.then_some(&empty)) {
-                    statuses.write_one(status);
+                match first {
+                    Some((_, status)) => statuses.write_one(status),
+                    None if idle => statuses.write(0, &empty),
+                    None => {}
                 }
             }
             (Some(flag), None) => {
