@@ -85,7 +85,7 @@ impl Pairs {
 
 static SOCKETS: Guarded<Pairs> = Guarded::new(Pairs { next: 0, ends: [(0, 0); PAIRS] });
 
-pub(crate) fn inode(fd: c_int) -> u64 {
+fn inode(fd: c_int) -> u64 {
     let mut data = [0u64; size_of::<libc::stat>().div_ceil(8)];
     // SAFETY: the kernel fills in its structure, which has room.
     let result = unsafe { syscall!(libc::SYS_fstat, fd, data.as_mut_ptr()) };
@@ -93,10 +93,10 @@ pub(crate) fn inode(fd: c_int) -> u64 {
     if failed(result) { 0 } else { unsafe { (*data.as_ptr().cast::<libc::stat>()).st_ino } }
 }
 
-/// The program has made a pair of sockets: in the trap handler.
+/// The program has a pair of sockets. Usable from the trap handler.
 pub(crate) fn paired(one: c_int, other: c_int) {
     let ends = (inode(one), inode(other));
-    SOCKETS.lock_blocked().add(ends);
+    SOCKETS.lock().add(ends);
 }
 
 /// What a descriptor is the end of, if the program has it to itself. `path` is what the kernel calls it, `info` what it tells
