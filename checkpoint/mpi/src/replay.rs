@@ -146,7 +146,11 @@ impl State {
             }
             // SAFETY: what the program once called, with copies of what it was given; callbacks and windows lie in the
             // memory of the image.
-            unsafe { again(&record)? };
+            let made = unsafe { again(&record) };
+            // An entry that this library has no room for, as its keys are shorter, tells it nothing.
+            if record.procedure != "MPI_Info_set" {
+                made?;
+            }
         }
         let mut s = session();
         s.set_file_pointers(&self.files);
