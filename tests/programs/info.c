@@ -1,11 +1,19 @@
-// Info objects with their keys in order, copies of them, and one that is gone.
+// Info objects with their keys in order, copies of them, and one that is gone; and one with entries that are longer than
+// any of another library may be.
 #include "state.h"
 
 int main(void) {
     start();
-    MPI_Info info, copy;
-    char value[20], key[MPI_MAX_INFO_KEY + 1];
+    MPI_Info info, copy, full;
+    char value[20], key[MPI_MAX_INFO_KEY + 1], longest[MPI_MAX_INFO_VAL];
     int n, flag, length;
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    MPI_Info_create(&full);
+    MPI_Info_set(full, "long", longest);
+    longest[MPI_MAX_INFO_KEY - 1] = 0;
+    MPI_Info_set(full, longest, "key");
+    MPI_Info_set(full, "short", "text");
     MPI_Info_create(&info);
     MPI_Info_set(info, "colour", "green");
     beat();
@@ -30,6 +38,10 @@ int main(void) {
     MPI_Info_get(info, "size", 19, value, &flag);
     CHECK(!flag);
     MPI_Info_free(&info);
+    beat();
+    MPI_Info_get(full, "short", 19, value, &flag);
+    CHECK(flag && !strcmp(value, "text"));
+    MPI_Info_free(&full);
     beat();
     say("%s", value);
     return done("info");

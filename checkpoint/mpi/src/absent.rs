@@ -199,19 +199,30 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
     unsafe { returned(&mut s, shape, args, &call.below, result, &mut scratch) }
 }
 
-/// The function and the arguments with which a request of a procedure that the library lacks is made again.
+/// The function that carries out a procedure here whose plain form takes as many arguments, and the arguments in its form.
+///
+/// # Errors
+/// The program's code for what the library cannot do.
 ///
 /// # Safety
 /// `args` are those of the procedure.
-pub unsafe fn request(
+pub unsafe fn lowered(
     s: &mut Session,
-    shape: &'static Shape,
+    index: usize,
     args: &[usize; MOST],
     scratch: &mut Scratch,
-) -> Option<(usize, [usize; MOST])> {
-    // SAFETY: the caller's.
-    let call = unsafe { narrowed(s, shape, args, scratch) }.ok()?;
-    Some((call.function, call.below))
+) -> Result<(usize, [usize; MOST]), usize> {
+    let shape = &s.shapes[index];
+    let Some(function) = s.library.function(index) else {
+        // SAFETY: the caller's.
+        return unsafe { narrowed(s, shape, args, scratch) }.map(|call| (call.function, call.below));
+    };
+    let mut below = [0; MOST];
+    for (i, below) in below.iter_mut().enumerate().take(shape.lanes.len()) {
+        // SAFETY: the caller's.
+        *below = unsafe { s.down_arg(shape, args, i, scratch) };
+    }
+    Ok((function, below))
 }
 
 impl Session {
@@ -222,13 +233,4 @@ impl Session {
         let of_group = self.values.upper.layout().root;
         self.comm(comm).is_none_or(|comm| root as i32 == if comm.inter { of_group } else { comm.rank })
     }
-}
-
-/// The plain procedure that carries out one for large counts whose arguments are the same but for the width of counts by
-/// value; none if there is none, or if a count does not fit.
-pub fn plain(s: &Session, shape: &Shape, args: &[usize; MOST]) -> Option<usize> {
-    let (_, function) = stand_in(s, shape)?;
-    let mut params = shape.procedure.params.iter().zip(args);
-    let fits = params.all(|(p, &arg)| p.ctype != CType::Count || i32::try_from(arg as i64).is_ok());
-    fits.then_some(function)
 }

@@ -5,7 +5,8 @@
 use crate::calls::{MOST, lower};
 use crate::dispatch::Call;
 use crate::forward::{forward, forward_args};
-use crate::objects::Object;
+use crate::log::{Named, named};
+use crate::objects::{self, Object};
 use crate::session::{Session, session};
 use crate::words::{handle_bytes, read_handle, write_handle};
 use phasecast_abi::Kind;
@@ -15,10 +16,8 @@ use std::collections::BTreeSet;
 /// An attribute of an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attribute {
-    /// Slot of the kind of the object.
-    kind: u8,
-    /// The program's handle of it.
-    object: u64,
+    /// The object.
+    of: Named,
     /// Number of the key.
     key: u32,
     /// The value.
@@ -26,6 +25,13 @@ pub struct Attribute {
     /// The library's handle of the object, in this process.
     #[serde(skip)]
     lower: usize,
+}
+
+impl Attribute {
+    /// Kind and the program's handle of the object.
+    fn object(&self) -> (Kind, usize) {
+        (objects::KINDS[usize::from(self.of.0)], self.of.1 as usize)
+    }
 }
 
 /// What is done at the end of the first call after a restart, as functions of the program may run then: objects that it has
@@ -58,7 +64,7 @@ impl Session {
             }
             let mut of_these = self.attributes_of(kind, word, &handles);
             // Under two handles the library may have lent the same object, of which the next library makes two.
-            let is_same = |a: &Attribute, b: &Attribute| (a.kind, a.key, a.lower) == (b.kind, b.key, b.lower);
+            let is_same = |a: &Attribute, b: &Attribute| (a.of.0, a.key, a.lower) == (b.of.0, b.key, b.lower);
             of_these.retain(|attribute| !self.lingering.iter().any(|other| is_same(attribute, other)));
             found.append(&mut of_these);
         }
@@ -80,8 +86,7 @@ impl Session {
                     _ => lower!(library, MPI_Win_get_attr(lower, below, value_at, flag_at)),
                 };
                 if flag != 0 {
-                    let slot = crate::objects::slot(kind) as u8;
-                    found.push(Attribute { kind: slot, object: object as u64, key, value, lower });
+                    found.push(Attribute { of: named(kind, object), key, value, lower });
                 }
             }
         }
@@ -103,8 +108,8 @@ impl Session {
     pub fn set_attributes(&mut self, attributes: &[Attribute]) {
         let library = self.library;
         for attribute in attributes {
-            let kind = crate::objects::KINDS[usize::from(attribute.kind)];
-            let object = self.down_handle(kind, attribute.object as usize);
+            let (kind, object) = attribute.object();
+            let object = self.down_handle(kind, object);
             let Some(key) = self.objects.get(Kind::Keyval, attribute.key).map(|o| o.lower) else { continue };
             let value = attribute.value;
             match kind {
@@ -117,7 +122,7 @@ impl Session {
             attributes.iter().filter(|attribute| self.lingers(attribute)).cloned().collect();
         for mut attribute in lingering {
             attribute.lower = self.object_of(&attribute).map_or(0, |object| object.lower);
-            if usize::from(attribute.kind) == crate::objects::slot(Kind::Communicator)
+            if attribute.object().0 == Kind::Communicator
                 && let Some(key) = self.objects.get(Kind::Keyval, attribute.key)
             {
                 self.late.comms.push((attribute.lower, key.lower));
@@ -128,36 +133,33 @@ impl Session {
 
     /// The object that an attribute is set on, if it is one of ours.
     fn object_of(&self, attribute: &Attribute) -> Option<&Object> {
-        let kind = crate::objects::KINDS[usize::from(attribute.kind)];
-        self.decode(kind, attribute.object as usize).and_then(|number| self.objects.get(kind, number))
+        let (kind, handle) = attribute.object();
+        self.decode(kind, handle).and_then(|number| self.objects.get(kind, number))
     }
 
     /// Whether an attribute's object is one that the program has freed and that is still needed. A communicator can be
     /// needed by what we do not know of: buffered messages on it.
     fn lingers(&self, attribute: &Attribute) -> bool {
-        let is_comm = usize::from(attribute.kind) == crate::objects::slot(Kind::Communicator);
+        let is_comm = attribute.object().0 == Kind::Communicator;
         self.object_of(attribute).is_some_and(|object| object.references == 0 && (object.users > 0 || is_comm))
     }
 
     /// An object is no more, and so are its attributes; they may be those of another one still, as a library may have
     /// lent the program the same object under two handles.
     pub fn forget_attributes(&mut self, kind: Kind, index: u32) {
-        let slot = crate::objects::slot(kind) as u8;
-        let handle = self.objects.encode(kind, index) as u64;
-        self.lingering.retain(|attribute| (attribute.kind, attribute.object) != (slot, handle));
+        let gone = named(kind, self.objects.encode(kind, index));
+        self.lingering.retain(|attribute| attribute.of != gone);
     }
 
     /// Whether an object that the program has freed has attributes still.
     pub fn has_lingering(&self, kind: Kind, number: u32) -> bool {
-        let handle = self.objects.encode(kind, number) as u64;
-        let slot = crate::objects::slot(kind) as u8;
-        self.lingering.iter().any(|attribute| (attribute.kind, attribute.object) == (slot, handle))
+        let object = named(kind, self.objects.encode(kind, number));
+        self.lingering.iter().any(|attribute| attribute.of == object)
     }
 
     /// The library deletes an attribute of one of its objects.
     pub fn attribute_deleted(&mut self, kind: Kind, lower: usize, value: usize) {
-        let slot = crate::objects::slot(kind) as u8;
-        let is_it = |a: &Attribute| (a.kind, a.value, a.lower) == (slot, value, lower);
+        let is_it = |a: &Attribute| (a.object().0, a.value, a.lower) == (kind, value, lower);
         if let Some(gone) = self.lingering.iter().position(is_it) {
             self.lingering.remove(gone);
         }

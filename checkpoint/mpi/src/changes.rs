@@ -1,6 +1,6 @@
 //! What calls change of objects in a way that lasts: it is logged beside what made them.
 use crate::calls::MOST;
-use crate::log::{hash, record};
+use crate::log::{hash, named, record};
 use crate::objects::slot;
 use crate::session::Session;
 use crate::shape::{Lane, Shape};
@@ -30,7 +30,7 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
         _ if bytes == 4 => args[at] & 0xffff_ffff,
         _ => args[at],
     };
-    let changed = (slot(kind) as u8, handle as u64);
+    let changed = named(kind, handle);
     let part = match change.part {
         Part::Whole => 0,
         Part::Named => {

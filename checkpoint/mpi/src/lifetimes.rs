@@ -1,7 +1,7 @@
 //! How long objects and their records are needed: by the program, by other objects, by requests under way, and
 //! communicators by the other ranks.
-use crate::log::lasting;
-use crate::objects::{KINDS, slot};
+use crate::log::{lasting, named};
+use crate::objects::KINDS;
 use crate::session::Session;
 use phasecast_abi::Kind;
 use std::collections::BTreeSet;
@@ -18,7 +18,8 @@ impl Session {
         }
     }
 
-    /// Objects that one record makes together ([`made_several`](crate::log::made_several)) go when the last of them is needed by nothing else.
+    /// Objects that one record makes together ([`made_several`](crate::log::made_several)) go when the last of them is
+    /// needed by nothing else.
     fn all_freed(&mut self, kind: Kind, index: u32) {
         let Some(number) = self.objects.get(kind, index).and_then(|object| object.record) else { return };
         let Some(record) = self.log.records.get(&number).filter(|record| !record.also.is_empty()) else { return };
@@ -47,8 +48,7 @@ impl Session {
         }
         if kind == Kind::Communicator {
             // What was set on it is gone, even where it has to be made again for others.
-            let changed = (slot(kind) as u8, handle as u64);
-            self.log_remove_changes(changed, |_| true);
+            self.log_remove_changes(named(kind, handle), |_| true);
             // Requests may still be under way on it, or a file open that was opened by its ranks.
             if users == 0 && !self.requests.all().any(|(_, request)| request.comm == handle) {
                 self.forget_comm(handle);
@@ -70,9 +70,8 @@ impl Session {
         if self.objects.by_lower(kind, lower) == Some(index) {
             self.objects.forget_lower(kind, lower);
         }
-        let changed = (slot(kind) as u8, self.objects.encode(kind, index) as u64);
         if lasting(kind) {
-            self.log_remove_changes(changed, |_| true);
+            self.log_remove_changes(named(kind, self.objects.encode(kind, index)), |_| true);
         }
         if let Some(record) = record {
             self.log_remove(record);

@@ -23,6 +23,14 @@ pub enum Argument {
     Room(usize),
 }
 
+/// What names an object here, predefined ones as well: the slot of its kind, the program's handle.
+pub type Named = (u8, u64);
+
+/// The object of this handle.
+pub fn named(kind: Kind, handle: usize) -> Named {
+    (slot(kind) as u8, handle as u64)
+}
+
 /// A recorded call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -35,8 +43,8 @@ pub struct Record {
     /// Objects that it yielded in an array, but for predefined ones: slots of their kinds, numbers, [`NOT_MADE`] for one that
     /// was there before.
     pub also: Vec<(u8, u32)>,
-    /// The program's handle of the object that it changed, with the slot of its kind.
-    pub changed: Option<(u8, u64)>,
+    /// The object that it changed.
+    pub changed: Option<Named>,
     /// What it changed of the object: a later change of the same replaces it.
     pub key: u64,
     /// Objects that it needs: slot of the kind, number.
@@ -55,7 +63,7 @@ pub struct Log {
     pub records: BTreeMap<u64, Record>,
     next: u64,
     /// Numbers of the records that changed an object, by [`Record::changed`].
-    changes: BTreeMap<(u8, u64), Vec<u64>>,
+    changes: BTreeMap<Named, Vec<u64>>,
 }
 
 /// Kinds whose objects are made again after a restart.
@@ -283,7 +291,7 @@ impl Session {
     }
 
     /// Removes those records, the last first, of what was changed of an object.
-    pub fn log_remove_changes(&mut self, changed: (u8, u64), which: impl Fn(&Record) -> bool) {
+    pub fn log_remove_changes(&mut self, changed: Named, which: impl Fn(&Record) -> bool) {
         let Some(numbers) = self.log.changes.get(&changed) else { return };
         let is_one = |number: &&u64| self.log.records.get(number).is_some_and(&which);
         let found: Vec<u64> = numbers.iter().rev().filter(is_one).copied().collect();

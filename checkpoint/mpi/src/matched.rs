@@ -114,25 +114,19 @@ pub unsafe fn matched(call: &mut Call) -> usize {
         return unsafe { hand_out::receive_matched(shape, &args, comm, taken, places.status, places.request) };
     }
     let mut scratch = Scratch::new();
-    let mut below = [0; MOST];
-    let count = shape.lanes.len();
     let lower = s.values.lower;
-    // The arguments of the procedure for large counts are the same: where the library lacks it, the plain one does.
-    let function = s.library.function(call.index).or_else(|| crate::absent::plain(&s, shape, &args));
-    let Some(function) = function else {
-        return s.values.above("MPI_ERR_COUNT").unwrap_or(2);
+    // SAFETY: the caller's.
+    let (function, mut below) = match unsafe { crate::absent::lowered(&mut s, call.index, &args, &mut scratch) } {
+        Ok(lowered) => lowered,
+        Err(code) => return code,
     };
-    for (i, below) in below.iter_mut().enumerate().take(count) {
-        // SAFETY: the caller's.
-        *below = unsafe { s.down_arg(shape, &args, i, &mut scratch) };
-    }
     let mut own = [0u64; 8];
     if let Some(at) = places.status {
         below[at] = own.as_mut_ptr() as usize;
     }
     drop(s);
     // SAFETY: the caller's.
-    let result = unsafe { invoke(function, &below[..count]) };
+    let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };
     let mut s = session();
     // A message that is too long for its buffer has been received all the same.
     if result as i32 != 0 && !s.truncated(result as i32) {

@@ -141,16 +141,12 @@ impl State {
             if record.procedure == "MPI_File_open" {
                 session().reopen(&mut record, &self.files)?;
             }
-            if session().changes_what_is_missing(&record) {
+            if session().changes_what_is_missing(&record) || session().is_too_long(&record) {
                 continue;
             }
             // SAFETY: what the program once called, with copies of what it was given; callbacks and windows lie in the
             // memory of the image.
-            let made = unsafe { again(&record) };
-            // An entry that this library has no room for, as its keys are shorter, tells it nothing.
-            if record.procedure != "MPI_Info_set" {
-                made?;
-            }
+            unsafe { again(&record)? };
         }
         let mut s = session();
         s.set_file_pointers(&self.files);
@@ -258,6 +254,17 @@ impl Session {
             && self.decode(kind, handle).is_none()
     }
 
+    /// Whether a call has added an entry to an info that is longer than this library's can be, and tells it nothing.
+    fn is_too_long(&self, record: &Record) -> bool {
+        let limits = ["MPI_MAX_INFO_KEY", "MPI_MAX_INFO_VAL"].map(|name| self.library.constant(name));
+        let is_longer = |(text, most): (&Argument, Option<usize>)| match (text, most) {
+            (Argument::Bytes(text), Some(most)) => text.len() > most,
+            _ => false,
+        };
+        let texts = record.arguments.iter().skip(1);
+        record.procedure == "MPI_Info_set" && !self.values.same() && texts.zip(limits).any(is_longer)
+    }
+
     /// Frees what the program has freed but other objects needed; where delete functions of the program may run then, later.
     fn free_the_dead(&mut self) {
         let all = self.objects.all();
@@ -320,18 +327,10 @@ impl Session {
         let shape = &self.shapes[usize::from(request.index)];
         let library = self.library;
         let mut scratch = Scratch::of(shape);
-        let (function, below) = if let Some(function) = library.function(usize::from(request.index)) {
-            let mut below = [0; MOST];
-            for (i, below) in below.iter_mut().enumerate().take(shape.lanes.len()) {
-                // SAFETY: the program's arguments, in place.
-                *below = unsafe { self.down_arg(shape, &request.args, i, &mut scratch) };
-            }
-            (function, below)
-        } else {
-            // SAFETY: as above.
-            let plain = unsafe { crate::absent::request(self, shape, &request.args, &mut scratch) };
-            plain.ok_or_else(|| format!("{} has no {}", library.name, shape.procedure.name))?
-        };
+        let index = usize::from(request.index);
+        // SAFETY: the program's arguments, in place.
+        let lowered = unsafe { crate::absent::lowered(self, index, &request.args, &mut scratch) };
+        let (function, below) = lowered.map_err(|_| format!("{} has no {}", library.name, shape.procedure.name))?;
         let at = shape.procedure.param_index(Kind::Request).unwrap_or(6);
         // SAFETY: as above.
         let result = unsafe { invoke(function, &below[..shape.lanes.len()]) };

@@ -1,6 +1,7 @@
 //! The end of an image's MPI in a launch that goes on: all objects below are freed.
 use crate::callbacks::{self, QUIET};
 use crate::calls::lower;
+use crate::log::Named;
 use crate::objects::KINDS;
 use crate::requests::Stage;
 use crate::session::Session;
@@ -36,7 +37,7 @@ impl Session {
             lower!(library, MPI_Buffer_detach(&raw mut at, &raw mut size));
         }
         let attaches = self.log.records.values().filter(|record| record.procedure.contains("_attach_buffer"));
-        let having: Vec<(u8, u64)> = attaches.filter_map(|record| record.changed).collect();
+        let having: Vec<Named> = attaches.filter_map(|record| record.changed).collect();
         for (kind, handle) in having {
             let kind = KINDS[usize::from(kind)];
             let (below, mut at, mut size) = (self.down_handle(kind, handle as usize), 0usize, 0usize);
