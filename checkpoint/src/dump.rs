@@ -4,15 +4,14 @@
 //! means nothing. The kinds of pages are kept apart, because a program on pages of another kind runs at another speed.
 use crate::memory::{self, Mapping, MemoryError};
 use crate::memory_kinds::{Kind, Kinds, Stretch};
+use crate::sharing::{Sharing, Shown};
 use crossbeam_channel::bounded;
 use phasecast_image::store::page_hash;
 use phasecast_image::{Backing, Content, Flags, HUGE_PAGES, PAGE, PageHash, Protection, Region, Run, State, Store};
-use phasecast_process::files::{self, Number};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::thread;
 
 /// Pages that are looked at and then stored while they are in the cache.
@@ -39,7 +38,7 @@ pub struct DumpStats {
 /// `shared`: memory that ranks share through MPI, and what of it is this rank's to save.
 ///
 /// # Errors
-/// If some of it cannot be saved (memory that is shared for writing), or the store cannot be written; the program is unharmed.
+/// If some of it cannot be saved (devices that are mapped for writing), or the store cannot be written; the program is unharmed.
 pub fn memory(
     store: &mut Store,
     state: &mut State,
@@ -60,12 +59,8 @@ pub(crate) fn memory_in(
     let mem = File::open(path).map_err(|source| MemoryError::Proc { path, action: "open", source })?;
     let before = store.pages();
     let mut mappings = memory::mappings(ranges)?;
-    let is_shared_file = |mapping: &Mapping| mapping.is_file() && mapping.flags.has(Flags::SHARED);
-    let writing = if mappings.iter().any(is_shared_file) { files::open_for_writing() } else { Vec::new() };
-    let mut dump = Dump { store, mem, kinds, writing, space: Vec::new(), hashes: Vec::new() };
-    if let Some(twice) = memory::mapped_twice(&mappings) {
-        return Err(MemoryError::Shared { name: twice.name.clone(), start: twice.start });
-    }
+    let sharing = Sharing::among(&mappings);
+    let mut dump = Dump { store, mem, kinds, sharing, space: Vec::new(), hashes: Vec::new() };
     let regions = mappings
         .iter_mut()
         .map(|mapping| {
@@ -94,8 +89,7 @@ struct Dump<'a> {
     store: &'a mut Store,
     mem: File,
     kinds: Kinds,
-    /// Files that the program has open for writing: path, device and number.
-    writing: Vec<(PathBuf, Number)>,
+    sharing: Sharing,
     /// Where pages are copied that cannot be used where they are.
     space: Vec<u8>,
     hashes: Vec<u128>,
@@ -105,7 +99,8 @@ impl Dump<'_> {
     /// Saves a mapping, of which the pages in `own` are this rank's.
     fn region(&mut self, mapping: &Mapping, own: Range<u64>) -> Result<Region, MemoryError> {
         let mut flags = mapping.flags;
-        if mapping.is_file() && flags.has(Flags::SHARED) && !self.follows(mapping)? {
+        let shown = self.sharing.of(mapping)?;
+        if mapping.is_file() && shown == Shown::Alone {
             // A file that nobody writes is as good in memory of its own.
             flags.0 &= !Flags::SHARED;
         }
@@ -126,22 +121,11 @@ impl Dump<'_> {
             at = end;
         }
         let name = if mapping.is_file() { String::new() } else { mapping.name.clone() };
-        let backing = mapping.is_file().then(|| Backing { path: mapping.name.clone(), offset: mapping.offset });
+        let shared = if let Shown::Shared(shared) = shown { Some(shared) } else { None };
+        let (path, offset) = (mapping.name.clone(), mapping.offset);
+        let backing = (mapping.is_file() || shared.is_some()).then_some(Backing { path, offset, shared });
         let (start, length) = (mapping.start, mapping.end - mapping.start);
         Ok(Region { start, length, protection: mapping.protection, flags, backing, name, runs })
-    }
-
-    /// Whether a file that is mapped shared is written by the program, by calls: then what is mapped must follow it.
-    fn follows(&self, mapping: &Mapping) -> Result<bool, MemoryError> {
-        let path = Path::new(&mapping.name);
-        let file = fs::metadata(path).ok().map(|file| (file.is_file(), files::number(&file)));
-        let is_it = |open: &&(PathBuf, Number)| open.0 == path || file.is_some_and(|file| file.1 == open.1);
-        let open = self.writing.iter().find(is_it);
-        let sound = |open: &(PathBuf, Number)| open.0 == path && file == Some((true, open.1));
-        if mapping.protection.allows(Protection::WRITE) || open.is_some_and(|open| !sound(open)) {
-            return Err(MemoryError::Shared { name: mapping.name.clone(), start: mapping.start });
-        }
-        Ok(open.is_some())
     }
 
     /// Tells pages of zeros that all share from pages of one's own where the kernel's word is not enough: only what belongs to

@@ -12,6 +12,7 @@ pub mod restore;
 mod restore_huge;
 pub mod restore_over;
 mod saving;
+mod sharing;
 mod touches;
 
 pub use phasecast_mpi::{Stand, Taken};

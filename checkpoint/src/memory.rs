@@ -89,6 +89,8 @@ pub(crate) struct Mapping {
     pub protection: Protection,
     pub flags: Flags,
     pub offset: u64,
+    /// The device of its file.
+    pub device: u64,
     pub inode: u64,
     /// A path, a name in brackets or nothing.
     pub name: String,
@@ -123,18 +125,6 @@ pub(crate) fn mappings(ranges: &[Range<u64>]) -> Result<Vec<Mapping>, MemoryErro
     }
     found.retain(inside);
     Ok(found)
-}
-
-/// A mapping of memory that children share which shows what another one shows, too.
-pub(crate) fn mapped_twice(mappings: &[Mapping]) -> Option<&Mapping> {
-    let mut shown: Vec<(u64, u64, u64, &Mapping)> = mappings
-        .iter()
-        .filter(|mapping| mapping.is_shared_memory() && mapping.inode != 0)
-        .map(|mapping| (mapping.inode, mapping.offset, mapping.offset + (mapping.end - mapping.start), mapping))
-        .collect();
-    shown.sort_unstable_by_key(|&(inode, from, ..)| (inode, from));
-    let overlap = shown.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2);
-    overlap.map(|pair| pair[1].3)
 }
 
 fn parse(text: &str) -> Result<Vec<Mapping>, MemoryError> {
@@ -184,7 +174,8 @@ fn heading(line: &str) -> Option<Mapping> {
     let protection =
         bit(0, b'r', Protection::READ) | bit(1, b'w', Protection::WRITE) | bit(2, b'x', Protection::EXECUTE);
     let offset = number(words.next()?)?;
-    words.next()?;
+    let (major, minor) = words.next()?.split_once(':')?;
+    let device = libc::makedev(number(major)? as u32, number(minor)? as u32);
     let inode = words.next()?.parse().ok()?;
     Some(Mapping {
         start: number(start)?,
@@ -192,6 +183,7 @@ fn heading(line: &str) -> Option<Mapping> {
         protection: Protection(protection),
         flags: Flags(if rights.get(3) == Some(&b's') { Flags::SHARED } else { 0 }),
         offset,
+        device,
         inode,
         name: words.next().unwrap_or_default().trim().to_string(),
         huge: 0,

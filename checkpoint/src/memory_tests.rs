@@ -8,7 +8,7 @@ use crate::{dump, restore};
 use kinds::{
     ANON, PAGE64, RW, Seen, alone, as_restored, block, every_kind, huge_off, look, map, read, scribble, unmap, write,
 };
-use phasecast_image::{Content, Flags, Images, PAGE, State, Store, pack_file};
+use phasecast_image::{Content, Flags, Images, PAGE, Region, State, Store, pack_file};
 use phasecast_process::space::gaps;
 use phasecast_trace::codec;
 use std::fs::File;
@@ -162,16 +162,42 @@ fn a_place_that_is_taken_is_refused_and_nothing_is_left() {
 }
 
 #[test]
-fn memory_shared_for_writing_is_refused() {
+fn what_others_may_see_is_told_from_what_is_alone() {
     let _alone = alone();
-    let range = 0x2003_4000_0000..0x2003_4000_0000 + PAGE64;
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(&[1; PAGE]).unwrap();
-    map(range.start, PAGE64, RW, libc::MAP_SHARED, Some(&file));
+    let base = 0x2003_4000_0000;
+    let at = |page: u64| base + page * PAGE64;
+    let (mut named, mut gone) = (tempfile::NamedTempFile::new().unwrap(), tempfile::tempfile().unwrap());
+    named.write_all(&[1; 5000]).unwrap();
+    gone.write_all(&[2; 5000]).unwrap();
+    map(at(0), 2 * PAGE64, RW, libc::MAP_SHARED, Some(named.as_file()));
+    map(at(3), PAGE64, RW, libc::MAP_SHARED, Some(&gone));
+    map(at(5), PAGE64, libc::PROT_READ, libc::MAP_SHARED, Some(named.as_file()));
+    map(at(7), 2 * PAGE64, RW, libc::MAP_SHARED | libc::MAP_ANONYMOUS, None);
+    map(at(10), 2 * PAGE64, RW, libc::MAP_SHARED | libc::MAP_ANONYMOUS, None);
+    // SAFETY: shows memory that is mapped at a free place, too.
+    let twice = unsafe { libc::mremap(at(10) as *mut _, 0, PAGE, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, at(13)) };
+    assert_eq!(twice as u64, at(13));
     let (_folder, mut store) = store();
-    let saved = dump::memory_in(std::slice::from_ref(&range), Kinds::open().unwrap(), &mut store, &mut state(), &[]);
+    let mut state = state();
+    let range = base..at(14);
+    let kinds = Kinds::open().unwrap();
+    let saved = dump::memory_in(std::slice::from_ref(&range), kinds, &mut store, &mut state, &[]);
     unmap(&range);
-    assert!(matches!(saved, Err(memory::MemoryError::Shared { .. })), "{saved:?}");
+    saved.unwrap();
+    let shared = |region: &Region| {
+        let shared = region.backing.as_ref().and_then(|backing| backing.shared.clone());
+        (region.start, region.flags.has(Flags::SHARED), shared.map(|shared| (shared.named, shared.size)))
+    };
+    let page = PAGE64;
+    let expected = [
+        (at(0), true, Some((true, 5000))),
+        (at(3), true, Some((false, page))),
+        (at(5), false, None),
+        (at(7), true, None),
+        (at(10), true, Some((false, 2 * page))),
+        (at(13), true, Some((false, 2 * page))),
+    ];
+    assert_eq!(state.regions.iter().map(shared).collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{End, ReplayReport, Step, StepReport, Within, begun_file, stand_file};
 use crate::replay_time::Time;
-use crate::restore;
 use crate::restore_over::Remains;
+use crate::{restore, sharing};
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
@@ -191,11 +191,11 @@ fn one_step(
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
     std::fs::create_dir_all(&scratch)?;
     files::restore(&file_state, &scratch)?;
-    restore::follow_files(&state)?;
     signal_state::restore(&signal_state);
     let events = mpi.events;
     let frame = state.frame as *mut Frame;
-    mpi.restore(level).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
+    let share = || sharing::map_again(&state, &file_state).map_err(|error| format!("{error:#}"));
+    mpi.restore(level, share).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
     let mut watch = step.watch.into_iter().nth(rank as usize).unwrap_or_default();
     replay.decide_at = None;
     if let Some(time) = &mut replay.time {

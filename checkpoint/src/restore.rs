@@ -8,14 +8,9 @@ use crate::restore_huge as huge;
 use crate::restore_over::Remains;
 use crate::touches::Interleaved;
 use phasecast_image::{Content, Flags, Images, PAGE, Piece, Protection, Region, State};
-use phasecast_process::apart;
 use phasecast_process::space::gaps;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 /// What a restore did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,35 +65,6 @@ pub fn memory(images: &Images, state: &State, remains: Remains) -> Result<Restor
     regions.iter().try_for_each(finish)?;
     mapped.0.clear();
     Ok(stats)
-}
-
-/// Maps what stands for files in the place of their content, where what is mapped follows what the program writes by calls. To
-/// be called when its files are there; they get the content that was mapped at the cut.
-///
-/// # Errors
-/// If nothing stands for a file, or it cannot be written or mapped.
-pub(crate) fn follow_files(state: &State) -> Result<(), MemoryError> {
-    let followed = state.regions.iter().filter(|region| region.flags.has(Flags::SHARED));
-    for (region, backing) in followed.filter_map(|region| Some((region, region.backing.as_ref()?))) {
-        let (start, length) = (region.start, region.length);
-        let failed = |source| MemoryError::Map { action: "map a file to", start, length, source };
-        let copy = apart::copy_of(Path::new(&backing.path)).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        let file = File::options().read(true).write(true).open(copy).map_err(failed)?;
-        let size = file.metadata().map_err(failed)?.len().saturating_sub(backing.offset).min(length);
-        if region.protection.allows(Protection::READ) {
-            // SAFETY: a mapping of our own, that may be read.
-            let content = unsafe { std::slice::from_raw_parts(start as *const u8, size as usize) };
-            file.write_all_at(content, backing.offset).map_err(failed)?;
-        }
-        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        let (fd, offset) = (file.as_raw_fd(), backing.offset as libc::off_t);
-        // SAFETY: replaces a mapping of our own, into which nothing points but `state`'s numbers.
-        let at = unsafe { libc::mmap(start as *mut _, length as usize, protection(region), flags, fd, offset) };
-        if at == libc::MAP_FAILED {
-            return Err(failed(io::Error::last_os_error()));
-        }
-    }
-    Ok(())
 }
 
 /// Mappings that go again if a restore fails.
@@ -174,7 +140,7 @@ fn map(region: &Region, part: Range<u64>, joined: bool, mapped: &mut Mapped) -> 
     Ok(())
 }
 
-fn protection(region: &Region) -> libc::c_int {
+pub(crate) fn protection(region: &Region) -> libc::c_int {
     let pairs = [
         (Protection::READ, libc::PROT_READ),
         (Protection::WRITE, libc::PROT_WRITE),

@@ -185,10 +185,12 @@ impl Checkpoint {
             (*frame).fs as u64
         };
         (state.frame, state.fs) = (frame as u64, vec![fs]);
-        let space = space::state();
+        // All ranks come here: from now on one may have a reason of its own not to go on.
+        let mpi = phasecast_mpi::State::save();
+        let space = space::state()?;
         state.brk = (space.brk_start as u64, space.brk as u64);
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
-        put("mpi", codec::to_bytes(&phasecast_mpi::State::save()));
+        put("mpi", codec::to_bytes(&mpi));
         children::none_runs()?;
         let (held, timers) = signal_state::quiet()?;
         put("signals", codec::to_bytes(&signal_state::save(&held, timers)?));

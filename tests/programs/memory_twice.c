@@ -1,6 +1,5 @@
 // Shared memory that is mapped at two places: what is written at one is read at the other.
 // cut: middle
-// refuses: shares memory for writing
 #define _GNU_SOURCE
 #include "state.h"
 #include <sys/mman.h>

@@ -25,7 +25,7 @@ pub use error::ImageError;
 pub use fetch::Piece;
 pub use images::Images;
 pub use pack::{Packed, pack, pack_file};
-pub use state::{Backing, Content, Flags, HugePolicy, PageHash, Protection, Region, Run, State};
+pub use state::{Backing, Content, Flags, HugePolicy, PageHash, Protection, Region, Run, Shared, State};
 pub use store::{Store, create_private, write_private};
 pub use verify::Verified;
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Version of the format of states and stores.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// The kind of container that a state is.
 pub const KIND: &str = "state";
 /// The most saved pages of a state (256 GB): their hashes must fit into a section.
@@ -74,10 +74,25 @@ impl Flags {
 /// The file that a region was mapped from. It is not needed to restore: the content is in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backing {
-    /// Its path on the base machine.
+    /// Its path on the base machine, or what the kernel calls it.
     pub path: String,
     /// Where in the file the region starts, in bytes.
     pub offset: u64,
+    /// If it is mapped for writing where others may see it.
+    pub shared: Option<Shared>,
+}
+
+/// A file or memory that other ranks may have mapped, too, or the same one at another place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Shared {
+    /// The start of the machine that it is on (`/proc/sys/kernel/random/boot_id`).
+    pub machine: String,
+    /// Its device and number there.
+    pub number: (u64, u64),
+    /// Whether it has its path; else it has none any more, or never had one.
+    pub named: bool,
+    /// Its size in bytes, as far as it is known.
+    pub size: u64,
 }
 
 /// What a run of pages holds. The kinds differ in time to the program, so they are kept apart.

@@ -2,7 +2,7 @@
 //! persistent collectives.
 use crate::calls::lower;
 use crate::requests::What;
-use crate::session::Session;
+use crate::session::{Session, session};
 use std::collections::BTreeSet;
 
 /// A persistent collective: the number of its communicator, and which one of that it is.
@@ -16,7 +16,11 @@ pub fn reach(s: &mut Session) {
     agree_on_persistent(s);
 }
 
-/// The numbers of all ranks, one behind the other.
+/// The numbers of all ranks, one behind the other. Called by all ranks.
+pub fn told_by_all(mine: &[u64]) -> Vec<u64> {
+    of_all(&session(), mine)
+}
+
 fn of_all(s: &Session, mine: &[u64]) -> Vec<u64> {
     let library = s.library;
     let (private, size) = (s.private, s.place.1 as usize);

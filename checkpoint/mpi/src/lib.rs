@@ -53,6 +53,7 @@ mod values;
 mod windows;
 mod words;
 
+pub use agreement::told_by_all;
 pub use callbacks::any_inside;
 pub use calls::{MOST, call};
 pub use dispatch::{allow_stops, dispatch};
@@ -64,4 +65,5 @@ pub use memory::shared_memory;
 pub use recorded::{Recorded, Taken};
 pub use replay::State;
 pub use session::{Hooks, Session, Stop, installed, session};
+pub use shared::node;
 pub use stands::{Stand, answer_to};

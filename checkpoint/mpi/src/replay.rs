@@ -95,11 +95,12 @@ impl State {
         }
     }
 
-    /// Makes everything again, on all ranks together. The memory of the image is in place, the library initialised.
+    /// Makes everything again, on all ranks together. The memory of the image is in place, the library initialised. Before the
+    /// library is told of any of that memory, the ranks `share` what they have in common of it.
     ///
     /// # Errors
     /// If the library refuses something: what, and with which error.
-    pub fn restore(mut self, level: i32) -> Result<(), String> {
+    pub fn restore(mut self, level: i32, share: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
         let (library, hooks) = life::host();
         for (_, name) in &self.procedures {
             by_name_index(name).ok_or_else(|| format!("this phasecast does not know {name}"))?;
@@ -136,6 +137,7 @@ impl State {
             s.add_comm(handle, comm);
         }
         install(s);
+        share()?;
         let records: Vec<Record> = session().log.records.values().cloned().collect();
         for mut record in records {
             if record.procedure == "MPI_File_open" {

@@ -206,7 +206,7 @@ fn memory_file(length: usize) -> Result<File, String> {
 }
 
 /// A number of this node and its processes: ranks with the same one can open each other's files.
-fn node() -> i64 {
+pub fn node() -> i64 {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let name = format!("{} {}", read("/proc/sys/kernel/random/boot_id"), processes.display());

@@ -59,7 +59,7 @@ fn cut(frame: usize) -> Result<Image, Error> {
         let (signals, files) = (signal_state::save(&held, timers)?, files::save(Vec::new())?);
         Ok(Image {
             frame,
-            space: space::state(),
+            space: space::state()?,
             memory: memory(),
             main: threads::main_state(),
             threads,

@@ -11,7 +11,7 @@ use std::sync::Once;
 /// Trapped calls, besides those that name a file ([`named::CALLS`]) or a process ([`identity::calls`]).
 #[rustfmt::skip]
 const TRAPPED: &[i64] = &[
-    libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk, libc::SYS_shmat, libc::SYS_shmdt,
+    libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk, libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmdt,
     libc::SYS_rt_sigaction, libc::SYS_rt_sigprocmask, libc::SYS_rt_sigsuspend, libc::SYS_rt_sigtimedwait,
     libc::SYS_open, libc::SYS_openat, libc::SYS_openat2, libc::SYS_creat, libc::SYS_close, libc::SYS_close_range,
     libc::SYS_dup, libc::SYS_dup2, libc::SYS_dup3, libc::SYS_pipe, libc::SYS_pipe2, libc::SYS_socket,

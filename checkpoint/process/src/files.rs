@@ -2,7 +2,7 @@
 use crate::Error;
 use crate::channels::{self, Channel};
 use crate::descriptors::{OWN, RESERVED, program};
-pub use crate::reopen::{clear, restore};
+pub use crate::reopen::{clear, restore, stand_in};
 pub use crate::same::{Number, number};
 use crate::same::{Stream, is_terminal, metadata, same};
 use crate::written::{self, Content, Written};

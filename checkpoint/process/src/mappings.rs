@@ -1,4 +1,5 @@
 //! The upper half's calls that change its mappings: mmap, munmap, mremap, brk, shared memory. They run in the trap handler.
+use crate::Error;
 use crate::own::Guarded;
 use crate::segments;
 use crate::space::{HUGE, PAGE, RANGE, TABLE, Table, page_up};
@@ -208,8 +209,58 @@ pub(crate) unsafe fn trapped_brk(wanted: usize) -> isize {
     wanted as isize
 }
 
+/// Numbers, each and one, of segments of System V that the program has asked for.
+static NUMBERS: Guarded<[i32; 64]> = Guarded::new([0; 64]);
+
+/// Whether there is a segment of this number that is not marked to be removed.
+fn stays(id: i32) -> bool {
+    const MARKED: u32 = 0o1000;
+    // SAFETY: fills a local structure.
+    unsafe {
+        let mut facts: libc::shmid_ds = std::mem::zeroed();
+        let result = syscall!(libc::SYS_shmctl, id, libc::IPC_STAT, &raw mut facts);
+        !failed(result) && u32::from(facts.shm_perm.mode) & MARKED == 0
+    }
+}
+
+/// The upper half's shmget.
+///
+/// # Safety
+/// Called by the trap handler with the arguments of the call.
+pub(crate) unsafe fn trapped_shmget([key, size, flags, ..]: [usize; 6]) -> isize {
+    // SAFETY: the upper half's own call.
+    let id = unsafe { syscall!(libc::SYS_shmget, key, size, flags) };
+    if !failed(id)
+        && let Some(place) = NUMBERS.lock_blocked().iter_mut().find(|one| **one == 0 || !stays(**one - 1))
+    {
+        *place = id as i32 + 1;
+    }
+    id
+}
+
+/// # Errors
+/// If there is a segment that the program may ask for by its number, which another machine does not know.
+pub(crate) fn none_stays() -> Result<(), Error> {
+    if NUMBERS.lock().iter().any(|&one| one != 0 && stays(one - 1)) {
+        return Err(Error::Obstacle("it has a segment of System V that is not marked to be removed".into()));
+    }
+    Ok(())
+}
+
 /// Segments of System V shared memory that are attached: address and length.
 static SEGMENTS: Guarded<[(usize, usize); 64]> = Guarded::new([(0, 0); 64]);
+
+/// Those that are attached.
+pub(crate) fn attached() -> Vec<(usize, usize)> {
+    SEGMENTS.lock().iter().copied().filter(|segment| segment.1 > 0).collect()
+}
+
+/// Takes over those of an image, in whose place there are mappings.
+pub(crate) fn set_attached(segments: &[(usize, usize)]) {
+    let mut table = SEGMENTS.lock();
+    table.fill((0, 0));
+    table.iter_mut().zip(segments).for_each(|(place, segment)| *place = *segment);
+}
 
 /// The upper half's shmat.
 ///
@@ -252,11 +303,14 @@ pub(crate) unsafe fn trapped_shmat(args: [usize; 6]) -> isize {
 /// Called by the trap handler with the argument of the call.
 pub(crate) unsafe fn trapped_shmdt(address: usize) -> isize {
     // SAFETY: the upper half's own call.
-    let result = unsafe { syscall!(libc::SYS_shmdt, address) };
+    let mut result = unsafe { syscall!(libc::SYS_shmdt, address) };
     let mut len = 0;
-    if !failed(result)
-        && let Some(segment) = SEGMENTS.lock_blocked().iter_mut().find(|s| s.0 == address && s.1 > 0)
-    {
+    if let Some(segment) = SEGMENTS.lock_blocked().iter_mut().find(|s| s.0 == address && s.1 > 0) {
+        if failed(result) {
+            // After a restart another mapping stands for it.
+            // SAFETY: the upper half's own mapping, which it wants gone.
+            result = unsafe { syscall!(libc::SYS_munmap, address, segment.1) };
+        }
         len = std::mem::take(&mut segment.1);
     }
     if len > 0 {

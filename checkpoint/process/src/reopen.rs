@@ -2,7 +2,7 @@
 use crate::descriptors::{OWN, RESERVED, set_program};
 use crate::files::{FileState, OpenFile, STANDARD, What};
 use crate::remaking::{self, Remaking};
-use crate::same::{metadata, number};
+use crate::same::{Number, metadata, number};
 use crate::{Error, apart, numbers, overlay, written};
 use libc::{EBUSY, c_int};
 use std::ffi::CString;
@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -57,31 +58,55 @@ pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn reopen(file: &OpenFile, scratch: &Path, remaking: &mut Remaking) -> io::Result<()> {
-    let check = |result: i64| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
+/// Lets a file stand for one without a name, of this old number, under the numbers of descriptors that the program had of it. It
+/// gets what the other held.
+///
+/// # Errors
+/// If it cannot be written or opened.
+pub fn stand_in(state: &FileState, old: Number, with: &File) -> io::Result<()> {
+    for file in state.files.iter().filter(|file| file.number == old) {
+        match &file.what {
+            What::Unnamed(content) => {
+                with.write_all_at(content, 0)?;
+                open_at(file, Path::new(&format!("/proc/self/fd/{}", with.as_raw_fd())))?;
+            }
+            What::Same(other) => place(file, *other)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Puts what is open under a number also under that of a file.
+fn place(file: &OpenFile, from: i32) -> io::Result<()> {
     let cloexec = file.flags & libc::O_CLOEXEC;
-    let place = |from: i32| {
-        // SAFETY: the number is the program's or reserved for it.
-        let placed = unsafe { if from == file.fd { from } else { libc::dup3(from, file.fd, cloexec) } };
-        check(placed.into()).map(|_| ())
-    };
+    // SAFETY: the number is the program's or reserved for it.
+    let placed = unsafe { if from == file.fd { from } else { libc::dup3(from, file.fd, cloexec) } };
+    check(placed.into()).map(|_| ())
+}
+
+fn check(result: i64) -> io::Result<i64> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn reopen(file: &OpenFile, scratch: &Path, remaking: &mut Remaking) -> io::Result<()> {
     let path = match &file.what {
         What::Standard(i) => {
             let keep = STANDARD.get(*i as usize).map_or(-1, |s| s.load(Relaxed));
-            place(keep)?;
+            place(file, keep)?;
             if *i == 0 {
                 // SAFETY: moves in what is open; where that cannot be, it has no place.
                 unsafe { libc::lseek(file.fd, file.offset, libc::SEEK_SET) };
             }
             return Ok(());
         }
-        What::Same(other) => return place(*other),
+        What::Same(other) => return place(file, *other),
         What::Channel(channel) => {
             let made = remaking.make(file.fd, file.flags, channel)?;
-            place(made.as_raw_fd())?;
+            place(file, made.as_raw_fd())?;
             if made.as_raw_fd() == file.fd {
                 // SAFETY: sets a flag of what has its place now.
-                unsafe { libc::fcntl(made.into_raw_fd(), libc::F_SETFD, i32::from(cloexec != 0) * libc::FD_CLOEXEC) };
+                unsafe { libc::fcntl(made.into_raw_fd(), libc::F_SETFD, i32::from(closes(file)) * libc::FD_CLOEXEC) };
             }
             return Ok(());
         }
@@ -95,22 +120,33 @@ fn reopen(file: &OpenFile, scratch: &Path, remaking: &mut Remaking) -> io::Resul
             copy.keep()?.1
         }
     };
+    open_at(file, &path)?;
+    if let What::Unnamed(_) = file.what {
+        fs::remove_file(&path)?;
+    }
+    Ok(())
+}
+
+/// Whether a file is to be closed at an exec.
+fn closes(file: &OpenFile) -> bool {
+    file.flags & libc::O_CLOEXEC != 0
+}
+
+/// Opens what stands for a file under its number, as it was open, and where it was.
+fn open_at(file: &OpenFile, path: &Path) -> io::Result<()> {
     let made = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;
     let made = if matches!(file.what, What::Unnamed(_)) { made | libc::O_TMPFILE } else { made };
     let flags = file.flags & !made | libc::O_CLOEXEC;
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: opens a file by a name that ends with a zero byte.
     let opened = check(unsafe { libc::open(name.as_ptr(), flags) }.into())? as i32;
-    if let What::Unnamed(_) = file.what {
-        fs::remove_file(&path)?;
-    }
-    place(opened)?;
+    place(file, opened)?;
     // SAFETY: moves in and closes what was just opened.
     unsafe {
         libc::lseek(file.fd, file.offset, libc::SEEK_SET);
         if opened != file.fd {
             libc::close(opened);
-        } else if cloexec == 0 {
+        } else if !closes(file) {
             libc::fcntl(opened, libc::F_SETFD, 0);
         }
     }

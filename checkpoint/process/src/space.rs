@@ -34,6 +34,8 @@ pub struct SpaceState {
     pub stack: (usize, usize),
     /// Addresses that reissued system calls return to and the calls' numbers, in the order of their stubs.
     pub stubs: Vec<(usize, usize)>,
+    /// Segments of System V that are attached: address and length.
+    pub attached: Vec<(usize, usize)>,
 }
 
 pub(crate) struct Table {
@@ -204,12 +206,14 @@ pub fn ranges() -> Vec<(usize, usize)> {
 }
 
 /// The table, for an image.
-pub fn state() -> SpaceState {
+pub fn state() -> Result<SpaceState, Error> {
+    crate::mappings::none_stays()?;
     let occupied = ranges();
     let table = TABLE.lock();
     let (brk_start, brk, stack) = (table.brk_start, table.brk, table.stack);
     drop(table);
-    SpaceState { occupied, brk_start, brk, stack, stubs: crate::stub::list() }
+    let (stubs, attached) = (crate::stub::list(), crate::mappings::attached());
+    Ok(SpaceState { occupied, brk_start, brk, stack, stubs, attached })
 }
 
 /// Takes the table over from an image; the mappings themselves are the caller's to make.
@@ -224,6 +228,7 @@ pub fn set_state(state: &SpaceState) -> Result<(), Error> {
         return Err(Error::Obstacle("its table of addresses is not sound".into()));
     }
     crate::stub::set(&state.stubs)?;
+    crate::mappings::set_attached(&state.attached);
     let mut table = TABLE.lock();
     table.count = state.occupied.len();
     let count = table.count;

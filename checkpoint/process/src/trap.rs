@@ -91,6 +91,7 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_mremap => mappings::trapped_mremap(args),
             libc::SYS_brk => mappings::trapped_brk(args[0]),
             libc::SYS_mprotect => mappings::trapped_mprotect(args),
+            libc::SYS_shmget => mappings::trapped_shmget(args),
             libc::SYS_shmat => mappings::trapped_shmat(args),
             libc::SYS_shmdt => mappings::trapped_shmdt(args[0]),
             libc::SYS_rt_sigaction => signals::trapped_sigaction(own::who(), args),

@@ -1,6 +1,6 @@
 //! Made-up images: small states of two ranks at two cuts. Each test uses a part of it.
 #![allow(dead_code)]
-use phasecast_image::{Backing, Content, Flags, PAGE, Protection, Region, Run, State, Store};
+use phasecast_image::{Backing, Content, Flags, PAGE, Protection, Region, Run, Shared, State, Store};
 use std::path::Path;
 
 /// A page that is told from others by `seed`.
@@ -29,7 +29,11 @@ pub fn state(store: &mut Store, cut: u32, rank: u32, size: u32, seeds: &[u64]) -
         length: pages * PAGE as u64,
         protection: Protection(Protection::READ | Protection::WRITE),
         flags: Flags(Flags::HUGE),
-        backing: Some(Backing { path: "/lib/libm.so".into(), offset: 4096 }),
+        backing: Some(Backing {
+            path: "/lib/libm.so".into(),
+            offset: 4096,
+            shared: Some(Shared { machine: "m".into(), number: (1, 7), named: true, size: 1 << 20 }),
+        }),
         name: String::new(),
         runs,
     };
