@@ -3,7 +3,7 @@
 //! one, and is mapped where the old one was; it gets what all of them saw at the cut.
 use crate::memory::{Mapping, MemoryError};
 use crate::restore::protection;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use phasecast_image::{Backing, Content, Flags, PAGE, Protection, Region, Shared, State};
 use phasecast_process::apart;
 use phasecast_process::files::{self, FileState, Number, What};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -86,8 +86,8 @@ impl Sharing {
                 false => Ok(Shown::Alone),
             };
         }
-        let is_device = path.starts_with("/dev") && !in_memory;
-        let file = fs::metadata(path).ok().filter(|facts| facts.is_file() && !is_device);
+        let file =
+            fs::metadata(path).ok().filter(|facts| facts.is_file() && !apart::is_special(mapping.name.as_bytes()));
         let found = file.as_ref().map(files::number);
         let open = self.writing.iter().find(|open| open.0 == path || found == Some(open.1));
         match (file, open) {
@@ -132,7 +132,10 @@ pub(crate) fn map_again(state: &State, files: &FileState) -> Result<()> {
         let Some(shared) = &backing.shared else { continue };
         let Entry::Vacant(own) = own.entry(id(backing, shared)) else { continue };
         let failed = || format!("nothing can stand for {} ({} bytes)", backing.path, region.length);
-        let file = if shared.named { copy(backing, shared) } else { in_memory() }.with_context(failed)?;
+        let file = match shared.named {
+            true => copy(backing, shared).with_context(failed)?,
+            false => phasecast_mpi::memory_file(shared.size as usize).map_err(Error::msg).with_context(failed)?,
+        };
         let [process, number] = match shared.named {
             true => [0, hash(files::number(&file.metadata()?))],
             false => [u64::from(std::process::id()), file.as_raw_fd() as u64],
@@ -148,9 +151,7 @@ pub(crate) fn map_again(state: &State, files: &FileState) -> Result<()> {
     let mut kept: Vec<File> = Vec::new();
     for (id, file) in &mut own {
         let Some(&[_, _, size, process, number, _]) = first.get(id).filter(|told| told[3] != 0) else { continue };
-        let path = format!("/proc/{process}/fd/{number}");
-        let open = File::options().read(true).write(true).open(&path);
-        let made = open.with_context(|| format!("the memory that another rank has made cannot be opened ({path})"))?;
+        let made = phasecast_mpi::file_of(process, number).map_err(Error::msg)?;
         made.set_len(size)?;
         kept.push(std::mem::replace(file, made));
     }
@@ -216,15 +217,6 @@ fn followed(backing: &Backing) -> io::Result<File> {
 
 fn open(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(path)
-}
-
-/// A new file without a name, in memory.
-fn in_memory() -> io::Result<File> {
-    // SAFETY: makes a descriptor, which becomes the file's own.
-    unsafe {
-        let fd = libc::memfd_create(c"phasecast-shared".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(File::from_raw_fd(fd)) }
-    }
 }
 
 /// Writes what a region holds to a file, of which `empty` says that there is nothing in it yet, and maps the file in its place.

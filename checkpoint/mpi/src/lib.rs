@@ -65,5 +65,5 @@ pub use memory::shared_memory;
 pub use recorded::{Recorded, Taken};
 pub use replay::State;
 pub use session::{Hooks, Session, Stop, installed, session};
-pub use shared::node;
+pub use shared::{file_of, memory_file, node};
 pub use stands::{Stand, answer_to};

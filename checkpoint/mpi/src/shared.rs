@@ -180,22 +180,32 @@ fn common_file(library: &crate::Library, comm: usize, rank: i32, length: usize) 
     let file = match made {
         Some(made) => made,
         None if at != node() => Err("the ranks of the window are not all on one node. Let the launcher place them together, as they were when the signature was made.".into()),
-        None => {
-            let path = format!("/proc/{process}/fd/{number}");
-            let open = File::options().read(true).write(true).open(&path);
-            open.map_err(|error| format!("the memory that another rank has made cannot be opened ({path}): {error}"))
-        }
+        None => file_of(process as u64, number as u64),
     };
     // The first keeps it until all have it.
     lower!(library, MPI_Barrier(comm));
     file
 }
 
-fn memory_file(length: usize) -> Result<File, String> {
+/// A file that a rank of this [`node`] has open.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn file_of(process: u64, number: u64) -> Result<File, String> {
+    let path = format!("/proc/{process}/fd/{number}");
+    let open = File::options().read(true).write(true).open(&path);
+    open.map_err(|error| format!("the memory that another rank has made cannot be opened ({path}): {error}"))
+}
+
+/// A new file without a name, in memory, of so many bytes.
+///
+/// # Errors
+/// If there is no room for it.
+pub fn memory_file(length: usize) -> Result<File, String> {
     let cannot = || format!("{length} bytes of shared memory cannot be had: {}", std::io::Error::last_os_error());
     // SAFETY: makes a descriptor, which becomes the file's own.
     let file = unsafe {
-        let fd = libc::memfd_create(c"phasecast-window".as_ptr(), libc::MFD_CLOEXEC);
+        let fd = libc::memfd_create(c"phasecast-shared".as_ptr(), libc::MFD_CLOEXEC);
         if fd < 0 {
             return Err(cannot());
         }

@@ -2,6 +2,7 @@
 //! are opened again and for what MPI opens and deletes by name.
 pub use crate::overlay::note;
 use crate::overlay::{self, Opened};
+pub use crate::plain::is_special;
 use crate::sys::{error, failed};
 use libc::{EEXIST, ENOENT, c_int};
 use std::fs::{self, File, Permissions};

@@ -33,7 +33,7 @@ pub(crate) fn on_a_disk_of_its_own(path: &[u8], folder: &mut Text) -> bool {
 }
 
 /// Whether a path is of a device, /proc or /sys. (What lies in /dev/shm are files.)
-pub(crate) fn is_special(path: &[u8]) -> bool {
+pub fn is_special(path: &[u8]) -> bool {
     let special: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
     !path.starts_with(b"/dev/shm/") && special.iter().any(|s| path.starts_with(s))
 }
