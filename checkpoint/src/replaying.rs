@@ -228,7 +228,7 @@ fn one_step(
     // SAFETY: the memory of the image is in place, with the frame in it.
     unsafe { gate::will_resume(frame) };
     processor_time::go_on(&main_state.used);
-    signal_state::unblock(&signal_state);
+    signal_state::unblock(&signal_state)?;
     let start_ns = now_ns();
     let cut = step.cut;
     replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: vec![start_ns; there], finished });

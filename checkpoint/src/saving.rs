@@ -192,8 +192,8 @@ impl Checkpoint {
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
         put("mpi", codec::to_bytes(&mpi));
         children::none_runs()?;
-        let (held, timers) = signal_state::quiet()?;
-        put("signals", codec::to_bytes(&signal_state::save(&held, timers)?));
+        let (held, timers) = signal_state::quiet(threads)?;
+        put("signals", codec::to_bytes(&signal_state::save(&held, timers)));
         let files = files::save(session().files_read())?;
         put("files", codec::to_bytes(&files));
         put("threads", codec::to_bytes(&threads));

@@ -55,8 +55,8 @@ fn memory() -> Vec<Mapping> {
 fn cut(frame: usize) -> Result<Image, Error> {
     let threads = threads::stop()?;
     let image = (|| {
-        let (held, timers) = signal_state::quiet()?;
-        let (signals, files) = (signal_state::save(&held, timers)?, files::save(Vec::new())?);
+        let (held, timers) = signal_state::quiet(&threads)?;
+        let (signals, files) = (signal_state::save(&held, timers), files::save(Vec::new())?);
         Ok(Image {
             frame,
             space: space::state()?,
@@ -123,7 +123,7 @@ fn back(scratch: &std::path::Path) -> Result<usize, Box<dyn Any>> {
         threads::recreate(&image.threads)?;
     }
     processor_time::go_on(&image.main.used);
-    signal_state::unblock(&image.signals);
+    signal_state::unblock(&image.signals)?;
     Ok(image.frame)
 }
 

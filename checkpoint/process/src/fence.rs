@@ -4,11 +4,12 @@
 //! without running the filter at all.
 use crate::Error;
 use crate::sys::{failed, syscall};
-use crate::{identity, named, signals, threads};
+use crate::{identity, named, signals, threads, timers};
 use std::io;
 use std::sync::Once;
 
-/// Trapped calls, besides those that name a file ([`named::CALLS`]) or a process ([`identity::calls`]).
+/// Trapped calls, besides those that name a file ([`named::CALLS`]), a process ([`identity::calls`]) or a timer
+/// ([`timers::CALLS`]).
 #[rustfmt::skip]
 const TRAPPED: &[i64] = &[
     libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk, libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmdt,
@@ -80,7 +81,8 @@ const fn answer(k: u32) -> Line {
 }
 
 fn trapped() -> impl Iterator<Item = i64> {
-    TRAPPED.iter().copied().chain(named::CALLS.iter().map(|call| call.0)).chain(identity::calls())
+    let named = named::CALLS.iter().map(|call| call.0);
+    TRAPPED.iter().copied().chain(named).chain(identity::calls()).chain(timers::CALLS)
 }
 
 /// The filter. Jumps reach 255 lines ahead, hence the blocks lie behind the list and the answers behind these.

@@ -43,6 +43,7 @@ pub mod support;
 mod sys;
 mod text;
 pub mod threads;
+mod timers;
 mod trap;
 mod written;
 mod xstate;

@@ -33,6 +33,8 @@ pub(crate) type Name = [u8; 16];
 /// A stopped thread, for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadState {
+    /// Its number.
+    pub number: u32,
     /// Address of the `ucontext` in its signal frame.
     pub frame: usize,
     /// Its thread pointer.
@@ -280,6 +282,7 @@ fn stop_all() -> Result<Vec<ThreadState>, Error> {
         quiet = !news;
     }
     let state = |(slot, tid): (&Slot, &u32)| ThreadState {
+        number: *tid,
         frame: slot.frame.load(Relaxed),
         fs: slot.fs.load(Relaxed),
         tid_address: slot.tid_address.load(Relaxed),

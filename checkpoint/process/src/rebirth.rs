@@ -16,7 +16,8 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 struct Birth {
     state: ThreadState,
     mask: Option<Mask>,
-    done: AtomicU32,
+    /// Its number, once it needs nothing more of this.
+    number: AtomicU32,
 }
 
 /// Tells the C library the calling thread's number, and the kernel what it has to know of the thread.
@@ -60,7 +61,7 @@ pub unsafe fn restore_main(state: &MainState) {
 pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
     let mask = sys::set_mask(!0);
     let result = threads.iter().try_for_each(|state| {
-        let birth = Birth { state: *state, mask: processors::here(&state.places), done: AtomicU32::new(0) };
+        let birth = Birth { state: *state, mask: processors::here(&state.places), number: AtomicU32::new(0) };
         let flags = libc::CLONE_VM
             | libc::CLONE_FS
             | libc::CLONE_FILES
@@ -86,9 +87,10 @@ pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
         if failed(result) {
             return Err(Error::Thread(io::Error::from_raw_os_error(-result as i32)));
         }
-        while birth.done.load(Acquire) == 0 {
-            sys::wait(&birth.done, 0);
+        while birth.number.load(Acquire) == 0 {
+            sys::wait(&birth.number, 0);
         }
+        identity::add(state.number, birth.number.load(Acquire));
         Ok(())
     });
     sys::set_mask(mask);
@@ -118,16 +120,17 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, birth: *const Birth) -> i
 
 /// The new thread: no thread-local storage of either half until the old one's is set.
 unsafe extern "C" fn born(birth: *const Birth) -> ! {
-    // SAFETY: the maker waits for `done`; the frame is one that the kernel wrote in the thread's former life.
+    // SAFETY: the maker waits for `number`; the frame is one that the kernel wrote in the thread's former life.
     unsafe {
         let state = (*birth).state;
         asm!("wrfsbase {}", in(reg) state.fs, options(nomem, nostack, preserves_flags));
-        adopt(sys::gettid(), state.tid_address, state.robust, &state.name);
+        let number = sys::gettid();
+        adopt(number, state.tid_address, state.robust, &state.name);
         if let Some(mask) = &(*birth).mask {
             mask.set();
         }
-        let done = (*birth).done.as_ptr();
-        AtomicU32::from_ptr(done).store(1, Release);
+        let done = (*birth).number.as_ptr();
+        AtomicU32::from_ptr(done).store(number, Release);
         syscall!(libc::SYS_futex, done, libc::FUTEX_WAKE, 1);
         asm!("mov rsp, {}", "mov eax, 15", "syscall", "ud2", in(reg) state.frame, options(noreturn))
     }

@@ -2,6 +2,8 @@
 use crate::Error;
 use crate::signals::{Action, HIDDEN, SIGNALS, SLOTS, Slot, bit, register, set_stack, stack, visible};
 use crate::sys::{self, syscall};
+use crate::threads::ThreadState;
+use crate::timers::{self, TimerState};
 use libc::{SIG_DFL, SIG_IGN, c_int};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +17,7 @@ pub struct SignalState {
     pub mask: u64,
     /// The main thread's alternate stack: address, flags, size.
     pub stack: (usize, i32, usize),
-    /// The three interval timers: interval and rest, each in seconds and microseconds.
+    /// What is left of the timers.
     pub timers: Timers,
 }
 
@@ -25,35 +27,67 @@ pub struct Held(u64);
 /// So often signals that come just now are let through before a program counts as never quiet.
 const TRIES: usize = 100;
 
-/// What is left of the three interval timers: seconds and microseconds of the interval and until they ring.
-pub type Timers = [[i64; 4]; 3];
+/// What is left of a program's timers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timers {
+    /// The three interval timers: interval and rest, each in seconds and microseconds.
+    intervals: [[i64; 4]; 3],
+    /// Those that it has made.
+    made: Vec<TimerState>,
+}
 
-/// Holds back the signals of the calling thread from a moment on at which none waits, as no image holds one; with what was
-/// left of the timers just before: one that rings after that shows as a signal that waits, or is still in its timer.
-///
-/// # Errors
-/// If one waits that the program has blocked, or there is always one.
-pub fn quiet() -> Result<(Held, Timers), Error> {
-    for _ in 0..TRIES {
-        let held = hold();
-        let mut timers: Timers = [[0; 4]; 3];
-        for (which, timer) in timers.iter_mut().enumerate() {
+impl Timers {
+    fn read(threads: &[ThreadState]) -> Result<Timers, Error> {
+        let mut intervals = [[0; 4]; 3];
+        for (which, timer) in intervals.iter_mut().enumerate() {
             // SAFETY: a local structure of the right shape.
             unsafe { syscall!(libc::SYS_getitimer, which, timer.as_mut_ptr()) };
+        }
+        let made = timers::save(|number| threads.iter().any(|thread| thread.number == number))?;
+        Ok(Timers { intervals, made })
+    }
+
+    /// Of signals that wait for a thread, those that no timer has sent: a timer that has rings at once after a restart.
+    fn not_theirs(&mut self, pending: u64, thread: u32) -> u64 {
+        pending & !self.made.iter_mut().fold(0, |sent, timer| sent | timer.rings(pending, thread))
+    }
+}
+
+/// Holds back the signals of the calling thread, the main one, from a moment on at which none waits but what a timer sends, as
+/// no image holds one; with what was left of the timers just before: one that rings after that shows as a signal that waits,
+/// or is still in its timer. The other threads are stopped.
+///
+/// # Errors
+/// If one waits that the program has blocked, or that is for a stopped thread, or there is always one.
+pub fn quiet(threads: &[ThreadState]) -> Result<(Held, Timers), Error> {
+    for _ in 0..TRIES {
+        let held = hold();
+        let mut timers = Timers::read(threads)?;
+        for thread in threads {
+            if timers.not_theirs(waiting_for(thread.number), thread.number) != 0 {
+                return Err(Error::Obstacle("a signal waits for a thread".into()));
+            }
         }
         let mut pending = 0u64;
         // SAFETY: the word lives through the call.
         unsafe { syscall!(libc::SYS_rt_sigpending, &raw mut pending, 8) };
-        if pending & held.0 != 0 {
+        if timers.not_theirs(pending & held.0, sys::getpid()) != 0 {
             return Err(Error::Obstacle("a signal waits that the program has blocked".into()));
         }
-        if pending == 0 {
+        if pending & !held.0 == 0 {
             return Ok((held, timers));
         }
         // Its handler runs as it is let go.
         drop(held);
     }
     Err(Error::Obstacle("signals come all the time".into()))
+}
+
+/// The signals that wait for a thread alone.
+fn waiting_for(thread: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigPnd:")?.trim(), 16).ok());
+    visible(mask.unwrap_or(0))
 }
 
 /// Holds back the signals of the calling thread.
@@ -68,14 +102,8 @@ impl Drop for Held {
 }
 
 /// The signals of the process and of the calling thread, which is the main one, for an image.
-///
-/// # Errors
-/// If something cannot be saved: timers made by `timer_create`.
-pub fn save(held: &Held, timers: Timers) -> Result<SignalState, Error> {
-    if std::fs::read_to_string("/proc/self/timers").is_ok_and(|t| !t.is_empty()) {
-        return Err(Error::Obstacle("it has timers made by timer_create".into()));
-    }
-    Ok(SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack: stack(), timers })
+pub fn save(held: &Held, timers: Timers) -> SignalState {
+    SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack: stack(), timers }
 }
 
 /// Brings back the signals of an image. Until [`unblock`] none is taken.
@@ -91,14 +119,20 @@ pub fn restore(state: &SignalState) {
     set_stack(state.stack);
 }
 
-/// Starts the timers, and sets the main thread's mask: the last step before the program runs.
-pub fn unblock(state: &SignalState) {
-    set_timers(&state.timers);
+/// Starts the timers, and sets the main thread's mask: the last step before the program runs, whose other threads are there.
+///
+/// # Errors
+/// If the kernel grants a timer not.
+pub fn unblock(state: &SignalState) -> Result<(), Error> {
+    timers::restore(&state.timers.made)?;
+    set_intervals(&state.timers.intervals);
     sys::set_mask(visible(state.mask));
+    Ok(())
 }
 
-/// What an exec does: handlers go, what is ignored stays so, as do mask and timers.
+/// What an exec does: handlers and timers that were made go, what is ignored stays so, as do mask and interval timers.
 pub(crate) fn exec() {
+    timers::clear();
     for (i, slot) in SLOTS.iter().enumerate() {
         let handler = slot.handler.load(Relaxed);
         if handler != SIG_DFL && handler != SIG_IGN {
@@ -113,7 +147,8 @@ pub(crate) fn exec() {
 
 /// Forgets the upper half's signals: dispositions, timers, the alternate stack.
 pub fn clear() {
-    set_timers(&[[0; 4]; 3]);
+    timers::clear();
+    set_intervals(&[[0; 4]; 3]);
     for (i, slot) in SLOTS.iter().enumerate() {
         let before = slot.load();
         slot.store(&Action::default());
@@ -124,7 +159,7 @@ pub fn clear() {
     set_stack((0, libc::SS_DISABLE, 0));
 }
 
-fn set_timers(timers: &[[i64; 4]; 3]) {
+fn set_intervals(timers: &[[i64; 4]; 3]) {
     for (which, timer) in timers.iter().enumerate() {
         // SAFETY: a local structure of the right shape.
         unsafe { syscall!(libc::SYS_setitimer, which, timer.as_ptr(), 0) };

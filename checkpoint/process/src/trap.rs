@@ -2,7 +2,9 @@
 //! caller had, with all signals blocked: raw system calls only, no thread-local storage, no allocation, no panics.
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
-use crate::{descriptors, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, threads};
+use crate::{
+    descriptors, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, threads, timers,
+};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -82,7 +84,7 @@ unsafe fn carry_out(call: &mut Call) -> isize {
     let args = call.args;
     // SAFETY: throughout: the call is the upper half's own, its arguments as it gave them.
     unsafe {
-        if let Some(result) = identity::trapped(call) {
+        if let Some(result) = identity::trapped(call).or_else(|| timers::trapped(call)) {
             return result;
         }
         match call.number {
