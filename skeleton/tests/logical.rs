@@ -2,26 +2,11 @@
 mod support;
 
 use phasecast_skeleton::SkeletonError;
-use phasecast_skeleton::logical::{LogicalTrace, Operation, Work};
+use phasecast_skeleton::logical::{LogicalTrace, Operation};
 use phasecast_skeleton::nest::Node;
 use phasecast_trace::model::Ending;
 use phasecast_trace::{Class, CommId, Flags, Part, PartKind};
-use support::{Calls, Folder, got, logical, short, try_logical};
-
-/// Ranks on a circle that send to the right and receive from the left.
-fn circle(ranks: u32, steps: u32, each: impl Fn(&mut Calls, u32, u32)) -> Vec<Calls> {
-    let rank = |rank: u32| {
-        let mut calls = Calls::new();
-        for step in 0..steps {
-            each(&mut calls, rank, step);
-            let (right, left) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-            calls.irecv(left, 7, 4096).isend(right, 7, 4096).work(500);
-            calls.waitall(vec![got(left, 7, 4096)]);
-        }
-        calls
-    };
-    (0..ranks).map(rank).collect()
-}
+use support::{Calls, Folder, circle, got, logical, short, try_logical};
 
 #[test]
 fn ranks_on_a_circle_are_one_class_and_one_loop() {
@@ -371,51 +356,4 @@ fn tags_that_count_are_left_out() {
     let logical = logical(&folder.trace(&[], vec![rank(0), rank(1)]));
     assert!(short(&logical, 0).ends_with("^300 end"), "{}", short(&logical, 0));
     assert!(logical.left_out[0].starts_with("2 pairs of ranks use more than 256"), "{:?}", logical.left_out);
-}
-
-/// Rates are those of the time that was counted, whatever share that is; what was counted while a rank polled is not
-/// computation, as its time is not.
-#[test]
-fn counts_become_the_work_of_their_step() {
-    let folder = Folder::new();
-    let rank = |rank: u32| {
-        let (mut calls, other) = (Calls::new(), 1 - rank);
-        for step in 0..10 {
-            calls.work(10_000);
-            if step % 2 == 0 {
-                calls.counted(30_000, 500);
-            }
-            calls.irecv(other, 7, 4096).isend(other, 7, 4096).complete("MPI_Test", vec![]);
-            calls.work(2000).counted(7000, 70).complete("MPI_Test", vec![]);
-            calls.waitall(vec![got(other, 7, 4096)]);
-        }
-        calls
-    };
-    let logical = logical(&folder.trace(&[], vec![rank(0), rank(1)]));
-    let Node::Loop { body, .. } = &logical.classes[0].body[0] else { panic!("{}", short(&logical, 0)) };
-    let work: Vec<Option<Work>> = body
-        .iter()
-        .map(|node| match node {
-            Node::Item(step) => step.compute.work,
-            Node::Loop { .. } => panic!("{}", short(&logical, 0)),
-        })
-        .collect();
-    let counted = Work { instructions_per_us: 3000.0, lines_per_us: 50.0 };
-    assert_eq!(work, [Some(counted), None, None]);
-    let told = logical.counted.expect("the trace has counts");
-    assert!(told.counters.are_hardware() && (told.share - 0.5).abs() < 0.01, "{told:?}");
-}
-
-#[test]
-fn a_trace_without_counts_has_no_work() {
-    let folder = Folder::new();
-    let logical = logical(&folder.trace(
-        &[],
-        circle(2, 10, |calls, _, _| {
-            calls.work(10_000);
-        }),
-    ));
-    assert_eq!(logical.counted, None);
-    let Node::Loop { body, .. } = &logical.classes[0].body[0] else { panic!("{}", short(&logical, 0)) };
-    assert!(body.iter().all(|node| matches!(node, Node::Item(step) if step.compute.work.is_none())));
 }

@@ -4,6 +4,7 @@
 //! With Open MPI's interface a handle is the address of an object, and the Fortran part of the program's own (idle)
 //! library reads the object's Fortran handle out of it, at an offset that depends on the version. So the objects are
 //! real memory in the upper half, filled with that one number from end to end.
+use crate::recent::Recent;
 use phasecast_abi::{Abi, Kind};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -57,9 +58,6 @@ pub const ARENA_SIZE: usize = ARENA_STEP * KINDS.len();
 /// The first Fortran handle of an object that is not predefined.
 const FORTRAN: usize = 4096;
 
-/// Entries of the table of recently translated handles, for each kind.
-const WAYS: usize = 64;
-
 /// The first number of an object in MPICH's handles: some predefined datatypes have low ones.
 const MPICH_FIRST: usize = 1 << 20;
 
@@ -75,24 +73,6 @@ pub struct Object {
     pub users: u32,
     /// The record of the log that makes it.
     pub record: Option<u64>,
-}
-
-/// What handles of the program, virtual or predefined, were translated to of late: for each kind, by what the handle's bits
-/// choose.
-#[derive(Clone, Debug)]
-struct Recent(Vec<[(usize, usize); WAYS]>);
-
-impl Default for Recent {
-    fn default() -> Recent {
-        Recent(vec![[(usize::MAX, 0); WAYS]; Kind::Number as usize + 1])
-    }
-}
-
-impl Recent {
-    #[inline(always)]
-    fn entry(&mut self, kind: Kind, handle: usize) -> &mut (usize, usize) {
-        &mut self.0[kind as usize][(handle ^ handle >> 6 ^ handle >> 9) & (WAYS - 1)]
-    }
 }
 
 /// All virtual objects.

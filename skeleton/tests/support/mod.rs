@@ -260,3 +260,18 @@ fn operation(logical: &LogicalTrace, call: &Operation) -> String {
         Operation::Nothing => "end".into(),
     }
 }
+
+/// Ranks on a circle that send to the right and receive from the left.
+pub fn circle(ranks: u32, steps: u32, each: impl Fn(&mut Calls, u32, u32)) -> Vec<Calls> {
+    let rank = |rank: u32| {
+        let mut calls = Calls::new();
+        for step in 0..steps {
+            each(&mut calls, rank, step);
+            let (right, left) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+            calls.irecv(left, 7, 4096).isend(right, 7, 4096).work(500);
+            calls.waitall(vec![got(left, 7, 4096)]);
+        }
+        calls
+    };
+    (0..ranks).map(rank).collect()
+}

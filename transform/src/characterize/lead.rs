@@ -1,18 +1,17 @@
 //! Rank 0: rounds over all that is measured, and the machine that comes of it.
 use super::command::{Command, What};
 use super::hosts::{Host, hosts, processors};
+use super::links::{EXCHANGED, IRECV, ISEND, RECEIVE, SEND, Seen, TRANSFER, WAIT, WAIT_SEND};
 use super::mpi::{Comm, Mpi};
 use super::pairs::Pair;
-use super::samples::{Samples, rounded};
-use super::{Data, Effort, LONGEST, PROGRESS, clock, collectives, kernels, stops};
-use crate::machine::{Collective, Costs, FORMAT, Identity, Kernel, Link, Machine, Place, STOPPED, Stops};
+use super::samples::Samples;
+use super::{Data, Effort, PROGRESS, clock, collectives, kernels, stops};
+use crate::machine::{Collective, Costs, FORMAT, Identity, Kernel, Machine, Place, STOPPED, Stops};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The length at which an exchange and its overlap are measured.
-const EXCHANGED: u64 = 1 << 20;
 /// Passes of a kernel in a round for a repetition of the longest messages.
 const PASSES: u64 = 2;
 /// So often progress is told.
@@ -23,26 +22,6 @@ const KERNELS: usize = 3;
 const MORE: u32 = 8;
 /// How long ranks are watched for stops: at first, and where there are many.
 const WATCHED: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
-
-/// What has been seen of a link.
-struct Seen {
-    place: Place,
-    partner: u32,
-    eager: Option<u64>,
-    /// By length, in the order of [`Link::columns`].
-    columns: BTreeMap<u64, [Samples; 7]>,
-    exchange: Samples,
-    overlapped: Samples,
-    compute_ns: u64,
-}
-
-const SEND: usize = 0;
-const RECEIVE: usize = 1;
-const ISEND: usize = 2;
-const IRECV: usize = 3;
-const WAIT: usize = 4;
-const WAIT_SEND: usize = 5;
-const TRANSFER: usize = 6;
 
 /// Which collective among how many ranks.
 type Which = (usize, u32);
@@ -359,34 +338,6 @@ impl Lead<'_> {
             collectives: collectives.collect(),
             kernels: kernels.collect(),
             stops: self.stops.clone(),
-        }
-    }
-}
-
-impl Seen {
-    fn link(&self, smooth: bool) -> Link {
-        let costs = |column: usize| Costs(self.columns.iter().map(|(&b, of)| of[column].cost(b)).collect());
-        let transfer = if smooth { costs(TRANSFER).rising() } else { costs(TRANSFER) };
-        let seconds = |bytes| transfer.seconds(bytes).unwrap_or(0.0);
-        let slope = (seconds(LONGEST) - seconds(LONGEST / 4)) / (LONGEST - LONGEST / 4) as f64;
-        let bandwidth = if slope > 0.0 { 1.0 / slope } else { LONGEST as f64 / seconds(LONGEST).max(1e-9) };
-        let exchange = self.exchange.median();
-        let hidden = (exchange + self.compute_ns as f64 - self.overlapped.median()) / exchange.max(1.0);
-        let times = exchange * 1e-9 / seconds(EXCHANGED).max(1e-9);
-        Link {
-            place: self.place,
-            latency_s: seconds(0),
-            bandwidth: rounded(bandwidth),
-            eager_bytes: self.eager,
-            overlap: rounded(hidden.clamp(0.0, 1.0)),
-            contention: Some(rounded(times.max(1.0))),
-            send: costs(SEND),
-            receive: costs(RECEIVE),
-            isend: costs(ISEND),
-            irecv: costs(IRECV),
-            wait: costs(WAIT),
-            wait_send: costs(WAIT_SEND),
-            transfer,
         }
     }
 }

@@ -11,6 +11,7 @@ mod command;
 mod hosts;
 mod kernels;
 mod lead;
+mod links;
 mod mpi;
 mod pairs;
 mod samples;
