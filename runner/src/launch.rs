@@ -1,4 +1,5 @@
 //! Starts a parallel program with the machine's launcher, watches it, and ends it without leaving a process behind.
+use crate::end::End;
 use crate::orphans;
 use crate::output::shell;
 use anyhow::{Context, Result, bail};
@@ -12,10 +13,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// So often it is looked at how a launch stands.
+pub const POLL: Duration = Duration::from_millis(100);
 /// How a host begins a complaint.
 const HOST: &str = "phasecast host: ";
 /// So many complaints are told, and so many bytes of output are kept to find them in.
@@ -92,12 +95,13 @@ impl Launcher {
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start the launcher {}", self.words[0].display()))?;
+        let end = End::of(&child).inspect_err(|_| _ = child.kill())?;
         let (quiet, said) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
         let pipes = [
             child.stdout.take().map(|pipe| forward(pipe, quiet.clone(), said.clone())),
             child.stderr.take().map(|pipe| forward(pipe, quiet.clone(), said.clone())),
         ];
-        Ok(Launch { child, started_ns, quiet, said, pipes: pipes.into_iter().flatten().collect(), ended: None })
+        Ok(Launch { child, started_ns, end, quiet, said, pipes: pipes.into_iter().flatten().collect(), ended: None })
     }
 
     /// Runs `command` to its end as [`Launcher::start`] starts it: how it ended, and the time from launch to the end of the
@@ -124,6 +128,7 @@ impl std::fmt::Display for Launcher {
 pub struct Launch {
     child: Child,
     started_ns: u64,
+    end: Arc<End>,
     quiet: Arc<AtomicBool>,
     said: Arc<Mutex<Vec<u8>>>,
     pipes: Vec<JoinHandle<()>>,
@@ -144,7 +149,7 @@ impl Launch {
         if self.ended.is_none()
             && let Some(status) = self.child.try_wait()?
         {
-            self.ended = Some((status, monotonic_ns()));
+            self.ended = Some((status, self.end.sleep(Duration::ZERO).unwrap_or_else(monotonic_ns)));
             // A rank that outlives the launcher may hold a pipe open: what it says is not waited for.
             let patience = Instant::now() + Duration::from_millis(500);
             while Instant::now() < patience && self.pipes.iter().any(|pipe| !pipe.is_finished()) {
@@ -157,12 +162,17 @@ impl Launch {
 
     /// What our own processes under it have complained of, without their name; empty if nothing.
     pub fn said(&self) -> String {
-        let said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&said);
         let complaints = text.lines().filter_map(|line| line.rsplit_once(HOST).map(|(_, words)| words.trim()));
         let mut complaints: Vec<&str> = complaints.take(COMPLAINTS).collect();
         complaints.dedup();
         complaints.join("; ")
+    }
+
+    /// Sleeps for so long, or until it ends. Whoever wakes up often takes time from ranks that have no processor to spare.
+    pub fn sleep(&self, most: Duration) {
+        self.end.sleep(most);
     }
 
     /// Waits until it ends or the user interrupts.
@@ -191,10 +201,11 @@ impl Launch {
                 self.stop(&[]);
                 bail!("interrupted; the program was ended");
             }
-            if begun.elapsed() > patience {
+            let left = patience.saturating_sub(begun.elapsed());
+            if left.is_zero() {
                 return Ok(None);
             }
-            std::thread::sleep(Duration::from_millis(5));
+            self.sleep(left.min(POLL));
         }
     }
 

@@ -2,6 +2,7 @@
 mod base;
 mod cli;
 mod commands;
+mod end;
 mod exit;
 mod files;
 mod launch;

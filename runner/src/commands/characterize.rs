@@ -1,7 +1,7 @@
 //! `phasecast characterize`: what messages, collectives and computation cost on this machine, as a file; and whether they
 //! still cost what another file says.
 use crate::exit::Refusal;
-use crate::launch::{Launch, Launcher, catch_interrupts, interrupted};
+use crate::launch::{Launch, Launcher, POLL, catch_interrupts, interrupted};
 use crate::output::{self, clean, note, seconds};
 use crate::progress;
 use crate::scratch::Scratch;
@@ -22,7 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// So many launches tell what starting and ending a run takes.
 const LAUNCHES: usize = 7;
 /// How often progress is looked at.
-const POLL: Duration = Duration::from_millis(20);
 /// Lengths of messages and of collectives in the summary.
 const MESSAGES: [u64; 5] = [0, 1 << 10, 16 << 10, 256 << 10, 4 << 20];
 const VECTORS: [u64; 4] = [8, 1 << 10, 256 << 10, 4 << 20];
@@ -146,7 +145,7 @@ fn measure(args: &CharacterizeArgs) -> Result<Machine> {
                 PATIENCE.as_secs()
             );
         }
-        std::thread::sleep(POLL);
+        launch.sleep(POLL);
     };
     bar.finish();
     if !status.success() {

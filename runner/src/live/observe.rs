@@ -72,9 +72,7 @@ impl<'a> Observation<'a> {
             if self.trackers.iter().all(Option::is_some) && stop(self) {
                 return Ok(Outcome::Stopped);
             }
-            // The end is timed.
-            let ending = self.followers.iter().all(|f| f.as_ref().is_some_and(|f| f.trailer().is_some()));
-            std::thread::sleep(if ending { Duration::from_millis(1) } else { POLL });
+            launch.sleep(POLL);
         }
     }
 

@@ -1,7 +1,7 @@
 //! One launch of hosts that restarts images one after the other: the job for them, what they report, and the watch over
 //! their progress.
 use crate::exit::Refusal;
-use crate::launch::{Launch, Launcher, interrupted};
+use crate::launch::{Launch, Launcher, POLL, interrupted};
 use crate::restart::manifest::Images;
 use crate::restart::windows::Window;
 use crate::restart::{plan, waiting};
@@ -25,8 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const SLOWER: f64 = 20.0;
 /// So long a launcher may take to end all ranks after one has complained and ended.
 const COMPLAINT: Duration = Duration::from_secs(5);
-/// How often progress is looked at.
-const POLL: Duration = Duration::from_millis(10);
 
 /// What a launch showed.
 #[derive(Clone, Debug, Default)]
@@ -187,9 +185,7 @@ impl<'a> Replayer<'a> {
                 let limit = limit.as_secs();
                 bail!("the restart hung for {limit} s and was ended: {}{stands}{said}", diagnosis(&done, steps));
             }
-            // The end is timed.
-            let ending = done.iter().all(|&done| done == steps.len());
-            std::thread::sleep(if ending { Duration::from_millis(1) } else { POLL });
+            hosts.launch.sleep(POLL);
         }
     }
 

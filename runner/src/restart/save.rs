@@ -1,6 +1,6 @@
 //! The third run of `phasecast sign`: the program under the host, which saves images at the planned cuts. A cut that is
 //! refused is tried again beside its place, in one more run.
-use crate::launch::{Launcher, in_path, interrupted};
+use crate::launch::{Launcher, POLL, in_path, interrupted};
 use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
 use crate::restart::plan::cuts;
 use crate::restart::preflight::page_bytes;
@@ -25,7 +25,6 @@ const SLOWER: f64 = 5.0;
 const PATIENCE_S: f64 = 120.0;
 /// A rank may wait at a cut for [`SLOWER`] times as long as in the base run, and so much more, before it refuses it.
 const CUT_PATIENCE_S: f64 = 30.0;
-const POLL: Duration = Duration::from_millis(10);
 
 /// What is to be saved, of what, and how.
 pub struct Saving<'a> {
@@ -172,7 +171,7 @@ impl Saving<'_> {
                 hosts.stop();
                 bail!("the run that saves images took more than {} s and was ended. {advice}", limit.as_secs());
             }
-            std::thread::sleep(POLL);
+            hosts.launch.sleep(POLL);
         }
     }
 
