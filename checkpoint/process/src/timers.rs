@@ -95,9 +95,8 @@ pub(crate) unsafe fn trapped(call: &Call) -> Option<isize> {
         return Some(unsafe { create(args) });
     }
     let mut table = TABLE.lock_blocked();
-    let Some(timer) = table.get_mut(args[0]).filter(|timer| timer.number != 0) else {
-        return Some(error(libc::EINVAL));
-    };
+    let named = table.get_mut(args[0] as u32 as usize);
+    let Some(timer) = named.filter(|timer| timer.number != 0) else { return Some(error(libc::EINVAL)) };
     args[0] = timer.number as usize - 1;
     // SAFETY: the program's own call, on the timer that it means.
     let result = unsafe { sys::call(call.number as usize, args) };
@@ -225,5 +224,39 @@ pub(crate) fn clear() {
         // SAFETY: a timer of the table.
         unsafe { syscall!(libc::SYS_timer_delete, timer.number - 1) };
         timer.number = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_tell_whose_they_are() {
+        let mut clock = 0;
+        // SAFETY: fills a word.
+        assert_eq!(unsafe { libc::clock_getcpuclockid(libc::getpid(), &raw mut clock) }, 0);
+        assert_eq!(clock, clock_of(sys::getpid(), SCHEDULER));
+        for bits in [SCHEDULER, OF_THREAD | SCHEDULER] {
+            assert_eq!(number_of(clock_of(4711, bits)), 4711);
+        }
+    }
+
+    #[test]
+    fn a_timer_whose_signal_waits_rings_at_once() {
+        let event = Event { value: 7, signal: 34, notify: SIGEV_SIGNAL, thread: 0 };
+        let far = TimerState { place: 0, clock: CLOCK_MONOTONIC, event, time: [5, 0, 100, 0] };
+        let rings = |event, pending, thread| {
+            let mut timer = TimerState { event, ..far };
+            (timer.rings(pending, thread), timer.time)
+        };
+        let (process, bit, at_once) = (sys::getpid(), 1u64 << 33, [5, 0, 0, 1]);
+        assert_eq!(rings(event, bit | 1, process), (bit, at_once));
+        assert_eq!(rings(event, bit, process + 1), (0, far.time));
+        assert_eq!(rings(event, 1, process), (0, far.time));
+        let to_thread = Event { notify: SIGEV_THREAD_ID, thread: process + 1, ..event };
+        assert_eq!(rings(to_thread, bit, process + 1), (bit, at_once));
+        assert_eq!(rings(to_thread, bit, process), (0, far.time));
+        assert_eq!(rings(Event { notify: SIGEV_NONE, ..event }, bit, process), (0, far.time));
     }
 }
