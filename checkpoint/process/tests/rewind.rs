@@ -60,8 +60,9 @@ fn fortran_with_openmp_and_a_scratch_file() {
 #[test]
 fn what_no_other_machine_has_refuses_the_cut() {
     let folder = TempDir::new().unwrap();
-    let program = compile(&folder, "cc", &["obstacle.c"], &[]);
-    for (what, reason) in [("socket", "socket:"), ("pipe", "pipe:"), ("nothing", "")] {
+    let program = compile(&folder, "cc", &["obstacle.c"], &["-pthread"]);
+    let all = [("socket", "socket:"), ("pipe", "pipe:"), ("signal", "waits for a thread"), ("nothing", "")];
+    for (what, reason) in all {
         let output = common::run("rewind", &["1", program.to_str().unwrap(), what], &[]);
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success() && errors.contains(reason), "{what}: {:?} {errors}", output.status);
