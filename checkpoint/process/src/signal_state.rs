@@ -83,11 +83,17 @@ pub fn quiet(threads: &[ThreadState]) -> Result<(Held, Timers), Error> {
     Err(Error::Obstacle("signals come all the time".into()))
 }
 
+/// A set of signals (bit n - 1: signal n) that the kernel tells of a process or thread, by what /proc calls both; none if there
+/// is no such process.
+pub fn told(of: &str, set: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{of}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(set)?.strip_prefix(':'))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
 /// The signals that wait for a thread alone.
 fn waiting_for(thread: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigPnd:")?.trim(), 16).ok());
-    visible(mask.unwrap_or(0))
+    visible(told(&format!("self/task/{thread}"), "SigPnd").unwrap_or(0))
 }
 
 /// Holds back the signals of the calling thread.

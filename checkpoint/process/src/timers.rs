@@ -129,7 +129,7 @@ unsafe fn create([clock, event, out, ..]: [usize; 6]) -> isize {
 fn meant(clock: c_int, mut event: Event) -> (c_int, Event) {
     let clock = match clock {
         CLOCK_THREAD_CPUTIME_ID => clock_of(sys::gettid(), OF_THREAD | SCHEDULER),
-        ..0 if clock & OF_DEVICE != OF_DEVICE => clock_of(identity::here(number_of(clock)), clock & 7),
+        ..0 if !is_device(clock) => clock_of(identity::here(number_of(clock)), clock & 7),
         _ => clock,
     };
     if event.notify == SIGEV_THREAD_ID {
@@ -152,6 +152,11 @@ fn make(timer: &mut Timer, clock: c_int, event: Event) -> isize {
 /// The clock of what a process or thread has used.
 fn clock_of(number: u32, bits: c_int) -> c_int {
     !(number as c_int) << 3 | bits
+}
+
+/// Whether a clock, which is none of the system's, is a device's.
+fn is_device(clock: c_int) -> bool {
+    clock & OF_DEVICE == OF_DEVICE
 }
 
 /// The process or thread that a clock is of.
@@ -181,17 +186,15 @@ pub(crate) fn save(is_thread: impl Fn(u32) -> bool) -> Result<Vec<TimerState>, E
         if event.notify == SIGEV_THREAD_ID && !is_own(event.thread) {
             event.notify = SIGEV_NONE;
         }
-        match number_of(*clock) {
-            _ if *clock >= 0 => {}
-            of if *clock & OF_DEVICE != OF_DEVICE && (of == 0 || is_own(of)) => {}
-            _ if *clock & OF_DEVICE != OF_DEVICE && *clock & OF_THREAD != 0 => {
-                (*clock, *time) = (CLOCK_MONOTONIC, [0; 4]);
-            }
-            _ => {
-                let reason = "it has a timer that goes by another process's or a device's clock";
-                return Err(Error::Obstacle(reason.into()));
-            }
+        let of = number_of(*clock);
+        if *clock >= 0 || !is_device(*clock) && (of == 0 || is_own(of)) {
+            continue;
         }
+        if is_device(*clock) || *clock & OF_THREAD == 0 {
+            let reason = "it has a timer that goes by another process's or a device's clock";
+            return Err(Error::Obstacle(reason.into()));
+        }
+        (*clock, *time) = (CLOCK_MONOTONIC, [0; 4]);
     }
     Ok(list)
 }

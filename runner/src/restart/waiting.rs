@@ -1,6 +1,6 @@
 //! Which rank waits for whom, where nothing goes on, in words.
 use phasecast_checkpoint::job::stand_file;
-use phasecast_checkpoint::{ASKING, Stand, ask};
+use phasecast_checkpoint::{ASKING, Stand, ask, told_signals};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -24,9 +24,7 @@ pub fn stands(hosts: &[u32], out: &Path, ranks: u32) -> Vec<Option<Stand>> {
 
 /// Whether a host is far enough to handle the signal that asks it: before, the signal would end it.
 fn answers(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
-    caught.is_some_and(|caught| caught >> (ASKING - 1) & 1 == 1)
+    told_signals(&pid.to_string(), "SigCgt").is_some_and(|caught| caught >> (ASKING - 1) & 1 == 1)
 }
 
 /// What ranks have answered, each at the place of its number; nothing if none has.
