@@ -8,8 +8,11 @@
 use crate::estimate::median;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A start is only left out where it goes so many times as slowly as what follows: less is within the noise.
-const SLOWER: f64 = 1.1;
+/// A start is only left out where its mean is by so many standard errors of the difference above that of what follows: less
+/// is within the noise.
+const ERRORS: f64 = 2.0;
+/// And where it goes so many times as slowly: less changes nothing.
+const SLOWER: f64 = 1.01;
 /// So many pieces are left at least: fewer agree by chance.
 const LEFT: usize = 8;
 
@@ -30,7 +33,7 @@ pub(crate) fn transient(steps: &[Step]) -> usize {
     let paces = relative_paces(steps);
     let whole: f64 = steps.iter().map(|step| step.base).sum();
     let (mut weight, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    // The longest truncation that may be, and the best one: its error, where it ends, base time and sum of the rest.
+    // The longest truncation that may be, and the best one: its error, where it ends, and of the rest base time and mean.
     let (mut longest, mut best) = (None, None::<(f64, usize, f64, f64)>);
     // From the end, so that each truncation's sums are those of the last one and one piece more.
     for (at, (step, pace)) in steps.iter().zip(&paces).enumerate().rev() {
@@ -41,13 +44,17 @@ pub(crate) fn transient(steps: &[Step]) -> usize {
             longest.get_or_insert(at);
             let error = (squares - sum * sum / weight).max(0.0) / (weight * weight);
             if best.is_none_or(|(least, ..)| error <= least) {
-                best = Some((error, at, weight, sum));
+                best = Some((error, at, weight, sum / weight));
             }
         }
     }
-    let Some((_, at, base, rest)) = best.filter(|(_, at, ..)| longest != Some(*at)) else { return 0 };
+    let Some((error, at, base, rest)) = best.filter(|(_, at, ..)| *at > 0 && longest != Some(*at)) else { return 0 };
     let phases = |steps: &[Step]| steps.iter().map(|step| step.phase).collect::<BTreeSet<_>>();
-    let slow = sum - rest > SLOWER * (rest / base) * (weight - base);
+    let start = (sum - rest * base) / (weight - base);
+    // The scatter of a piece is that of what follows: the start's own has its slope in it.
+    let (before, after) = (at as f64, (steps.len() - at) as f64);
+    let variance = error * base * (1.0 / before + 1.0 / after);
+    let slow = start > SLOWER * rest && start - rest > ERRORS * variance.sqrt();
     if slow && phases(&steps[..at]).is_subset(&phases(&steps[at..])) { at } else { 0 }
 }
 
@@ -84,10 +91,15 @@ mod tests {
         let pace = |at: usize| noise(at) * if at > 45 { 1.5 } else { 1.0 };
         assert_eq!(transient(&steps((0..60).map(pace))), 0);
         // Nor is one that is within the noise, or longer than what follows.
-        for (length, slow) in [(15, 1.05), (40, 1.5)] {
+        for (length, slow) in [(15, 1.01), (40, 1.5)] {
             let pace = |at: usize| noise(at) * if at < length { slow } else { 1.0 };
             assert_eq!(transient(&steps((0..60).map(pace))), 0);
         }
+        // How slow is slow enough depends on the noise.
+        let pace = |at: usize| noise(at) * if at < 15 { 1.05 } else { 1.0 };
+        assert!((13..18).contains(&transient(&steps((0..60).map(pace)))));
+        let loud = |at: usize| 1.0 + 10.0 * (noise(at) - 1.0);
+        assert_eq!(transient(&steps((0..60).map(|at| pace(at) + loud(at) - noise(at)))), 0);
         assert_eq!(transient(&steps((0..60).map(noise))), 0);
     }
 

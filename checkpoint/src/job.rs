@@ -1,4 +1,5 @@
 //! What the runner asks of the hosts, one for each rank, and what they report: JSON files in a folder that all ranks reach.
+use crate::moment::Moment;
 use phasecast_mpi::{Refusal, Taken};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -61,8 +62,12 @@ pub enum Job {
 /// is left over makes steps longer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Within {
-    /// From the first rank's start to the end of the last step, in seconds.
+    /// From the launch to the end of the last step, in seconds.
     pub seconds: f64,
+    /// When it was launched.
+    pub launched: Moment,
+    /// How long it takes until a rank runs, in seconds, where a rank's clock cannot tell: on another machine.
+    pub startup_s: f64,
     /// So many steps are made whatever they take.
     pub least: usize,
     /// The most by which a step is made longer than planned, in seconds.

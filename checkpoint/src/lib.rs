@@ -6,6 +6,7 @@ pub mod memory;
 mod memory_kinds;
 #[cfg(test)]
 mod memory_tests;
+pub mod moment;
 mod replay_time;
 mod replaying;
 pub mod restore;

@@ -1,6 +1,6 @@
 //! The time of a launch that restarts images: for which steps there is some left, and how long they are to be.
 use crate::job::{StepTime, Within};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The share of the time left over that steps are made longer by.
 const SPARE: f64 = 0.9;
@@ -8,7 +8,8 @@ const SPARE: f64 = 0.9;
 /// The time of a launch, for what there is time for.
 pub(crate) struct Time {
     within: Within,
-    started: Instant,
+    /// When it was launched.
+    launched: Instant,
     /// When the last step was begun.
     pub(crate) begun: Instant,
     /// How many positions each step has reached so far.
@@ -55,13 +56,17 @@ impl Spent {
 }
 
 impl Time {
+    /// Of a rank that was started at this moment.
     pub(crate) fn new(within: Within, started: Instant) -> Time {
         let spent = Spent { steps: 0, ran_s: within.ran_s, other_s: 0.0 };
-        Time { within, started, begun: started, reached: Vec::new(), spent }
+        let startup = || started.elapsed() + Duration::try_from_secs_f64(within.startup_s).unwrap_or_default();
+        let ago = within.launched.ago().unwrap_or_else(startup);
+        let launched = Instant::now().checked_sub(ago).unwrap_or(started);
+        Time { within, launched, begun: started, reached: Vec::new(), spent }
     }
 
     fn left_s(&self) -> f64 {
-        self.within.seconds - self.started.elapsed().as_secs_f64()
+        self.within.seconds - self.launched.elapsed().as_secs_f64()
     }
 
     /// The step that is being made, and those after it.
@@ -119,12 +124,29 @@ impl Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moment::Moment;
 
     /// The time of a launch of steps of ten positions, 0.1 s apart on the base, of which two are planned.
     fn time(steps: usize, seconds: f64, longest_s: f64) -> Time {
         let base_s = (1..=10).map(|at| 0.1 * f64::from(at)).collect();
         let steps = vec![StepTime { base_s, planned: 2, repeats: None }; steps];
-        Time::new(Within { seconds, least: 1, longest_s, ran_s: (0.0, 0.0), steps }, Instant::now())
+        let launched = Moment::now();
+        let within = Within { seconds, launched, startup_s: 0.3, least: 1, longest_s, ran_s: (0.0, 0.0), steps };
+        Time::new(within, Instant::now())
+    }
+
+    #[test]
+    fn the_time_runs_from_the_launch() {
+        let started = Instant::now();
+        let left_s = |boot_id: Option<&str>, ns_ago: u64| {
+            let Within { launched, .. } = time(1, 2.0, 9.0).within;
+            let boot_id = boot_id.map_or(launched.boot_id, String::from);
+            let launched = Moment { boot_id, ns: launched.ns - ns_ago };
+            Time::new(Within { launched, ..time(1, 2.0, 9.0).within }, started).left_s()
+        };
+        let near = |left_s: f64, of: f64| (of - 0.2..=of).contains(&left_s);
+        assert!(near(left_s(None, 0), 2.0) && near(left_s(None, 500_000_000), 1.5));
+        assert!(near(left_s(Some("another"), 500_000_000), 1.7), "elsewhere as long as is told after the launch");
     }
 
     #[test]

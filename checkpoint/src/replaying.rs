@@ -1,6 +1,7 @@
 //! The host of images: it restarts one after the other, and notes when each rank is at the positions that are watched.
 use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{End, ReplayReport, Step, StepReport, Within, begun_file, stand_file};
+use crate::moment::monotonic_ns;
 use crate::replay_time::Time;
 use crate::restore_over::Remains;
 use crate::{restore, sharing};
@@ -25,19 +26,12 @@ pub(crate) struct Replay {
     decide_at: Option<usize>,
 }
 
-fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: room for the time.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// Why a step of a replay has come back to the host's own stack.
 const STEP_DONE: usize = 1;
 
 impl Replay {
     pub(crate) fn reached(&mut self, events: u64) {
-        let now = now_ns();
+        let now = monotonic_ns();
         let (Some(step), watch) = (self.report.steps.last_mut(), &mut self.watch) else { return };
         while let Some(&at) = watch.get(step.times_ns.len())
             && at <= events
@@ -161,7 +155,7 @@ pub(crate) fn replay(
     // Those that are left out are done, too.
     steps.for_each(|_| replay.progress());
     let finalize_s = phasecast_mpi::finish_library(library).as_secs_f64();
-    replay.report.end = Some(End { finalize_s, at_ns: now_ns() });
+    replay.report.end = Some(End { finalize_s, at_ns: monotonic_ns() });
     replay.write();
     Ok(0)
 }
@@ -229,7 +223,7 @@ fn one_step(
     unsafe { gate::will_resume(frame) };
     processor_time::go_on(&main_state.used);
     signal_state::unblock(&signal_state)?;
-    let start_ns = now_ns();
+    let start_ns = monotonic_ns();
     let cut = step.cut;
     replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: vec![start_ns; there], finished });
     if !finished {

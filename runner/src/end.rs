@@ -1,9 +1,9 @@
 //! The end of a child process, without looking for it again and again.
-use crate::launch::monotonic_ns;
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
+use phasecast_checkpoint::moment::monotonic_ns;
 use std::process::Child;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;

@@ -5,6 +5,7 @@ use crate::output::shell;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use phasecast_checkpoint::moment::monotonic_ns;
 use phasecast_trace::Nanos;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -270,12 +271,6 @@ fn forward(mut pipe: impl Read + Send + 'static, quiet: Arc<AtomicBool>, said: A
             }
         }
     })
-}
-
-/// CLOCK_MONOTONIC in ns.
-pub fn monotonic_ns() -> u64 {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);

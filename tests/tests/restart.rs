@@ -3,6 +3,7 @@
 
 use nix::sys::signal::Signal;
 use phasecast_checkpoint::job::{Cut, ReplayReport, Step, StepTime, Within};
+use phasecast_checkpoint::moment::Moment;
 use phasecast_tests::bench::{Command, Split};
 use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
@@ -70,7 +71,9 @@ fn a_launch_keeps_to_its_time() {
             let steps = vec![Step { cut: 0, watch: vec![vec![50, 60, 60, 70]; 2] }; 4];
             let mut times = vec![time.clone(); 4];
             times[3].repeats = Some(0);
-            let within = Within { seconds, least, longest_s, ran_s: (0.0, 0.0), steps: times };
+            let launched = Moment::now();
+            let within =
+                Within { seconds, launched, startup_s: 0.0, least, longest_s, ran_s: (0.0, 0.0), steps: times };
             let (outcome, reports) = split.replay_within(mpi, 2, &images, steps, Some(within));
             assert!(reports.iter().flat_map(|report| &report.steps).all(|step| step.finished), "{reports:?}");
             let reached = |report: &ReplayReport| report.steps.iter().map(|step| step.times_ns.len()).collect();
@@ -95,7 +98,9 @@ fn a_decision_keeps_no_sender_waiting() {
         // the sends of the one before.
         let watch = [[16, 24], [14, 22], [10, 18], [13, 21]].map(Vec::from).to_vec();
         let steps = vec![StepTime { base_s: vec![0.1, 0.2], planned: 1, repeats: None }];
-        let within = Within { seconds: 1e6, least: 1, longest_s: 9.0, ran_s: (0.0, 0.0), steps };
+        let launched = Moment::now();
+        let (seconds, startup_s, longest_s, ran_s) = (1e6, 0.0, 9.0, (0.0, 0.0));
+        let within = Within { seconds, launched, startup_s, least: 1, longest_s, ran_s, steps };
         let (outcome, reports) = split.replay_within(mpi, 4, &images, vec![Step { cut: 0, watch }], Some(within));
         let reached: Vec<usize> = reports.iter().flat_map(|r| &r.steps).map(|step| step.times_ns.len()).collect();
         assert_eq!(reached, [2; 4], "{outcome:?}");

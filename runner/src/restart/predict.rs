@@ -162,9 +162,8 @@ fn estimate(analysis: &Analysis, images: &Images, seen: &Seen) -> Estimate {
 }
 
 fn assemble(manifest: &Manifest, analysis: &Analysis, estimate: &Estimate, seen: &Seen) -> Prediction {
-    let least = |seen: &[f64], base: f64| seen.iter().copied().reduce(f64::min).unwrap_or(base);
-    let startup_s = least(&seen.startups, manifest.startup_s);
-    let pet_s = startup_s + estimate.total_s + least(&seen.teardowns, manifest.teardown_s);
+    let (startup_s, teardown_s) = seen.edges(manifest);
+    let pet_s = startup_s + estimate.total_s + teardown_s;
     let around = |half: f64| [(pet_s - half).max(0.0), pet_s + half];
     Prediction {
         version: VERSION,

@@ -6,6 +6,7 @@ use crate::restart::windows::{Profile, Window};
 use crate::signature::Manifest;
 use phasecast_analyzer::Restart;
 use phasecast_checkpoint::job::{StepTime, Within};
+use phasecast_checkpoint::moment::Moment;
 use std::collections::BTreeSet;
 
 /// The fewest windows that are measured, whatever they cost.
@@ -61,6 +62,12 @@ impl Seen {
             all.finalize_s.iter_mut().zip(more.finalize_s).for_each(|(least, s)| *least = least.min(s));
         }
         self.launches += 1;
+    }
+
+    /// What a launcher takes to start and to end, in seconds: the least that was seen, or what it took on the base.
+    pub(super) fn edges(&self, base: &Manifest) -> (f64, f64) {
+        let least = |seen: &[f64], base: f64| seen.iter().copied().reduce(f64::min).unwrap_or(base);
+        (least(&self.startups, base.startup_s), least(&self.teardowns, base.teardown_s))
     }
 
     /// Time here over time on the base.
@@ -127,7 +134,8 @@ impl Costs<'_> {
             0 => init(&mut self.images.edges.iter().map(|e| e.init_s)),
             _ => init(&mut seen.replayed.init_s.iter().copied()),
         };
-        self.manifest.startup_s + self.manifest.teardown_s + init_s + LAUNCH_S
+        let (startup_s, teardown_s) = seen.edges(self.manifest);
+        startup_s + teardown_s + init_s + LAUNCH_S
     }
 
     fn restart_s(&self, seen: &Seen) -> f64 {
@@ -254,7 +262,7 @@ impl Costs<'_> {
         ordered
     }
 
-    /// How long the windows may become, and the time that a launch of them has of what is left. In any case those are made
+    /// How long the windows may become, and the time that a launch of them has that is made now, of what is left. In any case those are made
     /// that show the phases that all of them show, as a target may be much slower than the base. What time is left when a
     /// window has run as planned makes it longer: that is cheaper than to restart again, of which only the time after the
     /// warm-up counts.
@@ -287,9 +295,11 @@ impl Costs<'_> {
         };
         let all = phases(windows.len());
         let showing = (1..windows.len()).find(|&count| phases(count) == all).unwrap_or(windows.len());
-        let seconds = left - self.manifest.startup_s - self.manifest.teardown_s - END_S;
+        let (startup_s, teardown_s) = seen.edges(self.manifest);
+        let seconds = left - teardown_s - END_S;
         let least = showing.max(FEWEST.min(windows.len()));
-        (longest, Within { seconds, least, longest_s, ran_s: seen.ran, steps })
+        let launched = Moment::now();
+        (longest, Within { seconds, launched, startup_s, least, longest_s, ran_s: seen.ran, steps })
     }
 }
 
