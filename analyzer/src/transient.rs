@@ -27,28 +27,27 @@ pub(crate) struct Step {
     pub(crate) target: f64,
 }
 
-/// How many of the first pieces are transient. They take less than half of the base time of all (what is as long is no
-/// start, but all that there is), and no phase loses all its occurrences with them.
+/// How many of the first pieces are transient, as far as they take at most half of the base time of all. No phase loses all
+/// its occurrences with them.
 pub(crate) fn transient(steps: &[Step]) -> usize {
     let paces = relative_paces(steps);
     let whole: f64 = steps.iter().map(|step| step.base).sum();
     let (mut weight, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    // The longest truncation that may be, and the best one: its error, where it ends, and of the rest base time and mean.
-    let (mut longest, mut best) = (None, None::<(f64, usize, f64, f64)>);
+    // The best truncation: its error, where it ends, and of the rest base time and mean.
+    let mut best = None::<(f64, usize, f64, f64)>;
     // From the end, so that each truncation's sums are those of the last one and one piece more.
     for (at, (step, pace)) in steps.iter().zip(&paces).enumerate().rev() {
         weight += step.base;
         sum += step.base * pace;
         squares += step.base * pace * pace;
         if steps.len() - at >= LEFT && 2.0 * weight >= whole && weight > 0.0 {
-            longest.get_or_insert(at);
             let error = (squares - sum * sum / weight).max(0.0) / (weight * weight);
             if best.is_none_or(|(least, ..)| error <= least) {
                 best = Some((error, at, weight, sum / weight));
             }
         }
     }
-    let Some((error, at, base, rest)) = best.filter(|(_, at, ..)| *at > 0 && longest != Some(*at)) else { return 0 };
+    let Some((error, at, base, rest)) = best.filter(|(_, at, ..)| *at > 0) else { return 0 };
     let phases = |steps: &[Step]| steps.iter().map(|step| step.phase).collect::<BTreeSet<_>>();
     let start = (sum - rest * base) / (weight - base);
     // The scatter of a piece is that of what follows: the start's own has its slope in it.
@@ -95,6 +94,9 @@ mod tests {
             let pace = |at: usize| noise(at) * if at < length { slow } else { 1.0 };
             assert_eq!(transient(&steps((0..60).map(pace))), 0);
         }
+        // One that goes on behind the middle is left out about up to there.
+        let pace = |at: usize| noise(at) + 0.3 * (40 - at.min(40)) as f64 / 40.0;
+        assert!((26..=30).contains(&transient(&steps((0..60).map(pace)))));
         // How slow is slow enough depends on the noise.
         let pace = |at: usize| noise(at) * if at < 15 { 1.05 } else { 1.0 };
         assert!((13..18).contains(&transient(&steps((0..60).map(pace)))));
