@@ -262,10 +262,10 @@ impl Costs<'_> {
         ordered
     }
 
-    /// How long the windows may become, and the time that a launch of them has that is made now, of what is left. In any case those are made
-    /// that show the phases that all of them show, as a target may be much slower than the base. What time is left when a
-    /// window has run as planned makes it longer: that is cheaper than to restart again, of which only the time after the
-    /// warm-up counts.
+    /// How long the windows may become, and the time that a launch of them has that is made now, of what is left. In any
+    /// case those are made that show the phases that all of them show, as a target may be much slower than the base. What
+    /// time is left when a window has run as planned makes it longer: that is cheaper than to restart again, of which only
+    /// the time after the warm-up counts.
     pub(super) fn within(&self, windows: &[Window], seen: &Seen, left: f64) -> (Vec<Window>, Within) {
         let repeating = windows.iter().filter(|w| !w.one_off).count();
         let windows_s: f64 = windows.iter().map(|w| self.window_s(w, seen)).sum();
