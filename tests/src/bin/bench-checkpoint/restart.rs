@@ -2,6 +2,7 @@
 //! several cuts of a program take on disk.
 use crate::example;
 use phasecast_checkpoint::job::{Cut, ReplayReport, Step};
+use phasecast_checkpoint::moment::monotonic_ns;
 use phasecast_image::{pack_file, store};
 use phasecast_tests::bench::{Bound, Command, Split, figure, median};
 use phasecast_tests::mpi::Mpi;
@@ -162,8 +163,7 @@ fn between(report: &ReplayReport, step: usize) -> f64 {
 
 /// The hosts' clock, in seconds.
 fn now() -> f64 {
-    let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).expect("there is a clock");
-    time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9
+    monotonic_ns() as f64 * 1e-9
 }
 
 /// Looks at the hosts of a replay whose files are in `folder` until it is `done`: how many steps rank 0 had finished, and
