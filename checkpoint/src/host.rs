@@ -21,7 +21,8 @@ pub(crate) enum Work {
 
 struct Place(UnsafeCell<Work>);
 
-// SAFETY: only the main thread of the host comes here, in its own code or in the gate's calls.
+// SAFETY: one thread at a time comes here: the main thread in the host's own code, before the program's threads run and after
+// they have ended, else the one that the session lets stop, or that finalizes MPI.
 unsafe impl Sync for Place {}
 
 static WORK: Place = Place(UnsafeCell::new(Work::Nothing));
@@ -77,15 +78,11 @@ fn hooks(collectives: bool) -> Hooks {
 /// A position was reached.
 ///
 /// # Safety
-/// Called by the session at the end of a call of the main thread.
+/// Called by the session at the end of a call, by one thread at a time.
 unsafe fn stop(frame: *mut Frame, result: usize) -> usize {
     let events = session().events;
-    // SAFETY: a system call without arguments.
-    let main = unsafe { libc::gettid() == libc::getpid() };
     match work() {
         Work::Nothing => {}
-        Work::Checkpoint(checkpoint) if !main => checkpoint.refused(events),
-        Work::Replay(_) if !main => {}
         Work::Checkpoint(checkpoint) => checkpoint.reached(events, frame, result),
         Work::Replay(replay) => replay.reached(events),
     }

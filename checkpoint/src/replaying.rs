@@ -8,7 +8,7 @@ use crate::{restore, sharing};
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
-use phasecast_process::gate::{self, Frame};
+use phasecast_process::gate;
 use phasecast_process::{fence, files, processor_time, signal_state, space, threads};
 use phasecast_trace::codec;
 use phasecast_trace::model::{boot_id, launcher_rank};
@@ -57,8 +57,10 @@ impl Replay {
         }
         step.finished = true;
         drop(s);
-        // SAFETY: the main thread, in a call of the gate, which holds no lock.
-        unsafe { gate::leave(STEP_DONE) }
+        // SAFETY: in a call of the gate, which holds no lock.
+        let Err(_) = unsafe { threads::leave(STEP_DONE) };
+        // A thread waits within MPI: when the program has come further, it may not.
+        session().next_stop = events;
     }
 
     /// The program has run to its end.
@@ -178,7 +180,6 @@ fn one_step(
     let main_state: threads::MainState = section(&state, "main")?;
     let (space_state, thread_state): (space::SpaceState, Vec<threads::ThreadState>) =
         (section(&state, "space")?, section(&state, "threads")?);
-    let result: u64 = section(&state, "result")?;
     let restored = restore::memory(images, &state, remains)?;
     space::set_state(&space_state)?;
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
@@ -187,7 +188,6 @@ fn one_step(
     files::restore(&file_state, &scratch)?;
     signal_state::restore(&signal_state);
     let events = mpi.events;
-    let frame = state.frame as *mut Frame;
     let share = || sharing::map_again(&state, &file_state).map_err(|error| format!("{error:#}"));
     mpi.restore(level, share).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
     let mut watch = step.watch.into_iter().nth(rank as usize).unwrap_or_default();
@@ -219,16 +219,15 @@ fn one_step(
     }
     let restart_s = started.elapsed().as_secs_f64();
     phasecast_mpi::barrier();
-    // SAFETY: the memory of the image is in place, with the frame in it.
-    unsafe { gate::will_resume(frame) };
     processor_time::go_on(&main_state.used);
-    signal_state::unblock(&signal_state)?;
+    signal_state::start_timers(&signal_state)?;
     let start_ns = monotonic_ns();
     let cut = step.cut;
     replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: vec![start_ns; there], finished });
+    threads::release();
     if !finished {
-        // SAFETY: the memory of the image is in place, with the frame in it; this is the main thread.
-        let why = unsafe { gate::resume(frame, result as usize) };
+        // SAFETY: the memory of the image is in place, with all that was there beside it; this is the main thread.
+        let why = unsafe { threads::resume(&main_state)? };
         if why != STEP_DONE {
             bail!("the program has left its upper half");
         }

@@ -3,7 +3,7 @@ use crate::dump;
 use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
 use crate::touches::Touches;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{State, Store};
 use phasecast_mpi::{Hooks, Library, Refusal, Taken, session};
 use phasecast_process::gate::{self, Frame};
@@ -134,18 +134,6 @@ impl Checkpoint {
         session().next_stop = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
     }
 
-    /// A thread other than the main one has reached a position: the cut is refused, while the main thread goes on.
-    pub(crate) fn refused(&mut self, events: u64) {
-        let rank = session().place.0;
-        while let Some(cut) = self.next().filter(|cut| rank_of(cut, rank) <= events) {
-            let reason = "a thread that is not the main one has reached it";
-            let refusal = phasecast_mpi::refuse(Some(self.plan.patience), reason.into());
-            self.reports.push(CutReport::refused(cut.id, refusal));
-        }
-        let next = self.next().map_or(u64::MAX, |cut| rank_of(&cut, rank));
-        session().next_stop = next;
-    }
-
     /// Saves a cut: returns new bytes in the page store, and the files that a restart needs.
     fn save(
         &mut self,
@@ -157,7 +145,7 @@ impl Checkpoint {
         let stopped = stop();
         let drained = drain(self.plan.patience, stopped.as_ref().err(), refusal);
         let outcome = drained.and_then(|()| {
-            let written = self.write(cut, frame, result, stopped.as_deref().unwrap_or_default());
+            let written = self.write(cut, frame, result, stopped.as_ref().cloned().unwrap_or_default());
             // Memory that ranks share stands still until all have saved theirs.
             phasecast_mpi::barrier();
             phasecast_mpi::go_on();
@@ -174,17 +162,11 @@ impl Checkpoint {
         cut: &Cut,
         frame: *mut Frame,
         result: usize,
-        threads: &[threads::ThreadState],
+        mut threads: Vec<threads::ThreadState>,
     ) -> Result<(u64, Vec<PathBuf>)> {
         let (rank, size) = session().place;
         let (rank, size) = (rank as u32, size as u32);
         let mut state = State { rank, size, cut: cut.id, program: self.program.clone(), ..State::default() };
-        // SAFETY: the frame of the call in which the position was reached.
-        let fs = unsafe {
-            (*frame).note_controls();
-            (*frame).fs as u64
-        };
-        (state.frame, state.fs) = (frame as u64, vec![fs]);
         // All ranks come here: from now on one may have a reason of its own not to go on.
         let mpi = phasecast_mpi::State::save();
         let space = space::state()?;
@@ -192,14 +174,19 @@ impl Checkpoint {
         let mut put = |name: &str, bytes: Vec<u8>| state.sections.insert(name.into(), bytes);
         put("mpi", codec::to_bytes(&mpi));
         children::none_runs()?;
-        let (held, timers) = signal_state::quiet(threads)?;
-        put("signals", codec::to_bytes(&signal_state::save(&held, timers)));
+        let (held, timers) = signal_state::quiet(&threads)?;
+        put("signals", codec::to_bytes(&signal_state::save(timers)));
         let files = files::save(session().files_read())?;
         put("files", codec::to_bytes(&files));
+        let mut returned = threads::Returned::new();
+        // SAFETY: the frame of the call in which the position was reached.
+        threads.push(returned.write(unsafe { &*frame }, result, &held));
+        let main = threads.iter().position(|thread| thread.number == std::process::id());
+        let main = threads.swap_remove(main.context("its main thread has ended")?);
         put("threads", codec::to_bytes(&threads));
-        put("main", codec::to_bytes(&threads::main_state()));
+        put("main", codec::to_bytes(&threads::main_state(main)));
         put("space", codec::to_bytes(&space));
-        put("result", codec::to_bytes(&(result as u64)));
+        (state.frame, state.fs) = (main.frame as u64, vec![main.fs as u64]);
         if self.store.is_none() {
             self.store = Some(Store::create(&self.plan.images, rank)?);
         }

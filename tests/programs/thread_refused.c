@@ -1,7 +1,6 @@
 // Threads wait within MPI, for a send to be taken and for a message to come, while cuts are refused because of them.
 // refuses: is inside the MPI library
 // refuses: does not stop
-// refuses: a thread that is not the main one has reached it
 #include "state.h"
 #include <pthread.h>
 

@@ -184,7 +184,8 @@ pub unsafe fn init(call: &mut Call) -> usize {
     // The library is initialised already where sessions came first.
     let of_sessions = s.thread_level.filter(|_| !s.world);
     drop(s);
-    let given = of_sessions.unwrap_or_else(|| begin(library, level));
+    // SAFETY: the caller's.
+    let given = of_sessions.unwrap_or_else(|| begin(library, level, unsafe { (*call.frame).fs }));
     let mut s = session();
     (s.world, s.begun) = (true, true);
     // A position before the first event.
@@ -197,9 +198,9 @@ pub unsafe fn init(call: &mut Call) -> usize {
     0
 }
 
-/// Initialises the library for the program, at a level of thread support; yields the one that it gives. (Both in neutral
-/// form.)
-fn begin(library: &'static Library, level: i32) -> i32 {
+/// Initialises the library for the program, at a level of thread support (in neutral form, as the one that it gives, which is
+/// yielded), in the thread with this thread pointer.
+fn begin(library: &'static Library, level: i32, thread: usize) -> i32 {
     let started = phasecast_process::signals::kept(|| start_library(library, level));
     let (given, place) = started.unwrap_or_else(|reason| {
         eprintln!("phasecast host: {reason}");
@@ -207,6 +208,7 @@ fn begin(library: &'static Library, level: i32) -> i32 {
     });
     let mut s = session();
     s.started(given, place);
+    s.main_thread = thread;
     s.first_comms();
     s.fortran = crate::convert::Fortran::find(&s.values, library);
     given
@@ -226,7 +228,8 @@ pub unsafe fn session_init(call: &mut Call) -> usize {
             phasecast_abi::Value::Number(level) => level as i32,
             _ => 0,
         });
-        begin(library, level);
+        // SAFETY: the caller's.
+        begin(library, level, unsafe { (*call.frame).fs });
     }
     // SAFETY: the caller's.
     unsafe { crate::forward::forward(call) }
@@ -270,7 +273,7 @@ fn end() -> usize {
     result
 }
 
-/// `MPI_Initialized`, `MPI_Finalized` and `MPI_Query_thread`: answered for the program, which knows nothing of restarts.
+/// `MPI_Initialized`, `MPI_Finalized`, `MPI_Query_thread` and `MPI_Is_thread_main`: answered for the program, which knows nothing of restarts.
 ///
 /// # Safety
 /// A call of the gate.
@@ -280,6 +283,8 @@ pub unsafe fn ask(call: &mut Call) -> usize {
     let value = match name {
         "MPI_Initialized" => i32::from(s.world),
         "MPI_Finalized" => i32::from(s.finalized),
+        // SAFETY: the caller's.
+        "MPI_Is_thread_main" => i32::from(s.main_thread == unsafe { (*call.frame).fs }),
         _ => {
             let level = s.thread_level.unwrap_or(0);
             s.values.upper.from_neutral(Domain::ThreadLevel, level.into(), s.library).unwrap_or(0) as i32

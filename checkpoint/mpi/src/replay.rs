@@ -45,6 +45,8 @@ pub struct State {
     pub events: u64,
     /// The level of thread support, in neutral form.
     pub thread_level: i32,
+    /// The thread pointer of the thread that has initialised it.
+    main_thread: usize,
     /// Whether it was initialised by `MPI_Init`, and not by sessions only.
     world: bool,
     /// Whether its events are counted.
@@ -86,6 +88,7 @@ impl State {
             one_sided: s.one_sided.clone(),
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
+            main_thread: s.main_thread,
             world: s.world,
             begun: s.begun,
             clock,
@@ -132,6 +135,7 @@ impl State {
         QUIET.store(true, Relaxed);
         let comms = self.comms;
         s.started(level, self.place);
+        s.main_thread = self.main_thread;
         s.first_comms();
         for (handle, comm) in comms {
             s.add_comm(handle, comm);

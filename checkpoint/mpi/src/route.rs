@@ -17,7 +17,7 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
     let plain = if direct { forward::direct } else { forward::forward };
     let name = procedure.name;
     match name {
-        "MPI_Initialized" | "MPI_Finalized" | "MPI_Query_thread" => return life::ask,
+        "MPI_Initialized" | "MPI_Finalized" | "MPI_Query_thread" | "MPI_Is_thread_main" => return life::ask,
         "MPI_Get_version" | "MPI_Get_library_version" => return life::version,
         "MPI_Wtime" | "MPI_Wtick" => return life::clock,
         "MPI_Alloc_mem" => return memory::allocate,

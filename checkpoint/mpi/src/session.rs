@@ -69,6 +69,8 @@ pub struct Session {
     pub clock_offset: f64,
     /// The level of thread support that was asked for and given, in neutral form.
     pub thread_level: Option<i32>,
+    /// The thread pointer of the thread that has initialised it.
+    pub main_thread: usize,
     /// The program has called `MPI_Init`: it has more than sessions.
     pub world: bool,
     /// Events are counted: since `MPI_Init`, or else since the first communicator of a session was made, which stands for
@@ -224,6 +226,7 @@ impl Session {
             hooks,
             clock_offset: 0.0,
             thread_level: None,
+            main_thread: 0,
             world: false,
             begun: false,
             finalized: false,

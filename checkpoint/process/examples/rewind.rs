@@ -15,7 +15,6 @@ use std::sync::Mutex;
 type Mapping = (usize, usize, i32, Option<Vec<u8>>);
 
 struct Image {
-    frame: usize,
     space: SpaceState,
     memory: Vec<Mapping>,
     threads: Vec<ThreadState>,
@@ -52,20 +51,16 @@ fn memory() -> Vec<Mapping> {
     list
 }
 
-fn cut(frame: usize) -> Result<Image, Error> {
-    let threads = threads::stop()?;
+fn cut(frame: &gate::Frame) -> Result<Image, Error> {
+    let mut threads = threads::stop()?;
     let image = (|| {
         let (held, timers) = signal_state::quiet(&threads)?;
-        let (signals, files) = (signal_state::save(&held, timers), files::save(Vec::new())?);
-        Ok(Image {
-            frame,
-            space: space::state()?,
-            memory: memory(),
-            main: threads::main_state(),
-            threads,
-            signals,
-            files,
-        })
+        let (signals, files) = (signal_state::save(timers), files::save(Vec::new())?);
+        let mut returned = threads::Returned::new();
+        threads.push(returned.write(frame, 0, &held));
+        let main = threads.iter().position(|thread| thread.number == std::process::id()).unwrap();
+        let main = threads::main_state(threads.swap_remove(main));
+        Ok(Image { space: space::state()?, memory: memory(), main, threads, signals, files })
     })();
     threads::go();
     image
@@ -73,25 +68,25 @@ fn cut(frame: usize) -> Result<Image, Error> {
 
 unsafe extern "C" fn dispatch(frame: *mut gate::Frame, index: usize) -> usize {
     match index {
-        1 => {
-            // SAFETY: the frame of this call.
-            unsafe { (*frame).note_controls() };
-            match cut(frame as usize) {
-                Ok(image) => *IMAGE.lock().unwrap() = Some(image),
-                Err(error) => {
-                    eprintln!("rewind: {error}");
-                    return 1000;
-                }
+        // SAFETY: the frame of this call.
+        1 => match cut(unsafe { &*frame }) {
+            Ok(image) => *IMAGE.lock().unwrap() = Some(image),
+            Err(error) => {
+                eprintln!("rewind: {error}");
+                return 1000;
             }
+        },
+        2 if IMAGE.lock().unwrap().is_some() && *LEFT.lock().unwrap() > 0 => {
+            // SAFETY: no lock is held.
+            let Err(error) = unsafe { threads::leave(2) };
+            eprintln!("rewind: {error}");
         }
-        // SAFETY: on the main thread, no lock is held.
-        2 if IMAGE.lock().unwrap().is_some() && *LEFT.lock().unwrap() > 0 => unsafe { gate::leave(2) },
         _ => {}
     }
     0
 }
 
-fn back(scratch: &std::path::Path) -> Result<usize, Box<dyn Any>> {
+fn back(scratch: &std::path::Path, round: usize) -> Result<MainState, Box<dyn Any>> {
     threads::end()?;
     signal_state::clear();
     files::clear();
@@ -123,8 +118,11 @@ fn back(scratch: &std::path::Path) -> Result<usize, Box<dyn Any>> {
         threads::recreate(&image.threads)?;
     }
     processor_time::go_on(&image.main.used);
-    signal_state::unblock(&image.signals)?;
-    Ok(image.frame)
+    signal_state::start_timers(&image.signals)?;
+    // SAFETY: the frame's memory is back.
+    let context = unsafe { &mut *(image.main.thread.frame as *mut libc::ucontext_t) };
+    context.uc_mcontext.gregs[libc::REG_RAX as usize] = round as i64;
+    Ok(image.main)
 }
 
 fn run() -> Result<(), Box<dyn Any>> {
@@ -154,9 +152,10 @@ fn run() -> Result<(), Box<dyn Any>> {
                 );
             });
         }
-        let frame = back(&scratch)?;
-        // SAFETY: the frame's memory, threads and signals are back; this is the main thread.
-        why = unsafe { gate::resume(frame as *mut gate::Frame, round) };
+        let main = back(&scratch, round)?;
+        threads::release();
+        // SAFETY: memory, threads and signals are back; this is the main thread.
+        why = unsafe { threads::resume(&main)? };
     }
     Ok(())
 }

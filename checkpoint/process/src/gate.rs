@@ -1,7 +1,7 @@
 //! The gate between the halves. The upper half calls in through a page at a fixed address; the crossing saves the
 //! caller's registers in a [`Frame`] on the caller's stack, switches the thread pointer (FS) to the lower half's and
-//! calls the dispatcher. A frame is all that it takes to go on after the call: in this process, or in another that has
-//! the same memory.
+//! calls the dispatcher. How a thread goes on after a call in another process, which has the same memory, says
+//! [`Returned`](crate::threads::Returned).
 use crate::{gate_clock, segments, threads};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -33,10 +33,11 @@ pub struct Frame {
     pub mark: u32,
     /// The caller's thread pointer.
     pub fs: usize,
-    mxcsr: u32,
-    fcw: u32,
+    /// The dispatcher's stack must be aligned.
+    gap: usize,
     registers: [usize; 6],
-    saved: [usize; 6],
+    /// What the caller finds again: rbx, rbp, r12 to r15.
+    pub(crate) saved: [usize; 6],
     /// Where the call returns to.
     pub ret: usize,
 }
@@ -58,16 +59,6 @@ impl Frame {
         // SAFETY: the caller's: arguments beyond the sixth lie above the return address. Word by word, as they were just
         // stored: a wider piece has to wait until the stores have reached the cache.
         unsafe { first.add(if i < 6 { i } else { i - 5 }).read_volatile() }
-    }
-
-    /// Notes how the caller rounds and which floating-point exceptions it wants, for [`resume`] in another process. To be
-    /// called within the call: MPI leaves these registers as they are.
-    pub fn note_controls(&mut self) {
-        // SAFETY: both store a register.
-        unsafe {
-            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut self.mxcsr, options(nostack, preserves_flags));
-            std::arch::asm!("fnstcw [{}]", in(reg) &raw mut self.fcw, options(nostack, preserves_flags));
-        }
     }
 }
 
@@ -278,35 +269,21 @@ pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
     )
 }
 
-/// Says which frame will be continued by [`resume`]: signals from now on are the upper half's.
-///
-/// # Safety
-/// As for [`resume`].
-pub unsafe fn will_resume(frame: *mut Frame) {
-    // SAFETY: the caller's.
-    set_main_upper(unsafe { (*frame).fs });
-}
-
-fn set_main_upper(pointer: usize) {
+/// Says which thread pointer the main thread will have in an upper half that is continued by [`resume`]: signals from now on
+/// are the upper half's.
+pub(crate) fn set_main_upper(pointer: usize) {
     MAIN_UPPER.store(pointer, Relaxed);
     segments::set_upper(pointer);
 }
 
-/// Continues an upper half as if the call that made `frame` returned `result`. Returns as [`enter`] does.
+/// Continues the main thread of an upper half: returns from the signal whose frame is at this address, with the thread pointer
+/// that [`set_main_upper`] was told. Returns as [`enter`] does.
 ///
 /// # Safety
 /// The frame is a live one of this process, or one whose memory was restored with all that the upper half had mapped.
 /// Called by the main thread.
-pub unsafe fn resume(frame: *mut Frame, result: usize) -> usize {
-    // SAFETY: the caller's.
-    unsafe {
-        will_resume(frame);
-        jump(frame, result)
-    }
-}
-
 #[unsafe(naked)]
-unsafe extern "C" fn jump(frame: *mut Frame, result: usize) -> usize {
+pub(crate) unsafe extern "C" fn resume(fs: usize, frame: usize) -> usize {
     naked_asm!(
         "push rbx",
         "push rbp",
@@ -318,13 +295,44 @@ unsafe extern "C" fn jump(frame: *mut Frame, result: usize) -> usize {
         "stmxcsr [rsp]",
         "fnstcw [rsp + 4]",
         "mov [rip + {host}], rsp",
-        "mov rsp, rdi",
-        "mov rax, rsi",
-        "ldmxcsr [rsp + 16]",
-        "fldcw [rsp + 20]",
-        "jmp {finish}",
+        "mov rsp, rsi",
+        "cmp rdi, [rip + {by_segment}]",
+        "jne 3f",
+        "mov ecx, {upper}",
+        "mov fs, ecx",
+        "2:",
+        "mov eax, 15",
+        "syscall",
+        "ud2",
+        "3:",
+        "wrfsbase rdi",
+        "jmp 2b",
         host = sym HOST_STACK,
-        finish = sym finish,
+        by_segment = sym segments::UPPER_BASE,
+        upper = const segments::UPPER,
+    )
+}
+
+/// The same as [`leave`] from within a signal's handler, under the upper half's thread pointer.
+///
+/// # Safety
+/// As for [`leave`].
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn leave_handler(why: usize) -> ! {
+    naked_asm!(
+        "cmp qword ptr [rip + {by_segment}], 0",
+        "je 3f",
+        "mov ecx, {lower}",
+        "mov fs, ecx",
+        "jmp {leave}",
+        "3:",
+        "mov rcx, [rip + {main_lower}]",
+        "wrfsbase rcx",
+        "jmp {leave}",
+        by_segment = sym segments::UPPER_BASE,
+        lower = const segments::LOWER,
+        main_lower = sym MAIN_LOWER,
+        leave = sym leave,
     )
 }
 
@@ -335,7 +343,7 @@ unsafe extern "C" fn jump(frame: *mut Frame, result: usize) -> usize {
 /// Called on the main thread with the lower half's thread pointer, from within a dispatch; nothing on the stack that is
 /// left holds a lock.
 #[unsafe(naked)]
-pub unsafe extern "C" fn leave(why: usize) -> ! {
+pub(crate) unsafe extern "C" fn leave(why: usize) -> ! {
     naked_asm!(
         "mov rsp, [rip + {host}]",
         "mov rax, rdi",

@@ -4,7 +4,8 @@
 //!
 //! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
 //! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signal_state::restore`],
-//! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signal_state::unblock`], [`gate::resume`].
+//! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signal_state::start_timers`],
+//! [`threads::release`], [`threads::resume`].
 pub mod apart;
 mod asking;
 mod channels;
@@ -32,6 +33,7 @@ mod rebirth;
 mod remaking;
 mod reopen;
 mod repeat;
+mod returned;
 mod same;
 mod segments;
 pub mod signal_state;

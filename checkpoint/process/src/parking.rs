@@ -30,7 +30,7 @@ const BUSY: u32 = 2;
 /// The name of a thread, which ends with a zero byte.
 pub(crate) type Name = [u8; 16];
 
-/// A stopped thread, for an image.
+/// A stopped thread, or the one in whose call a position was reached, for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadState {
     /// Its number.
@@ -49,17 +49,11 @@ pub struct ThreadState {
     pub name: Name,
 }
 
-/// What an image must hold of the main thread beyond its frame and signals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What an image must hold of the main thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MainState {
-    /// Where the C library keeps its number, zero if nowhere.
-    pub tid_address: usize,
-    /// Its list of robust locks: address and size of the head.
-    pub robust: (usize, usize),
-    /// Where it is pinned to.
-    pub places: Places,
-    /// Its name.
-    pub name: Name,
+    /// What it must hold of any.
+    pub thread: ThreadState,
     /// Processor time.
     pub used: Used,
     /// The number of the process, as the program knows it.
@@ -87,8 +81,10 @@ static SLOTS: [Slot; MOST] = [const {
 }; MOST];
 /// Stopped threads wait for its next value.
 static ROUND: AtomicU32 = AtomicU32::new(0);
-/// What they do then: go on or end.
+/// What they do then: go on, or end; the main thread leaves the upper half.
 static END: AtomicU32 = AtomicU32::new(0);
+/// Why it leaves.
+static WHY: AtomicUsize = AtomicUsize::new(0);
 
 /// What the kernel calls for the stop signal: the host's are handled here, the program's own go the common way.
 #[unsafe(naked)]
@@ -143,16 +139,25 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
     repeat(registers, &slot.waiting);
     slot.frame.store(context as usize, Relaxed);
     slot.fs.store(fs, Relaxed);
-    let (tid_address, robust) = known();
+    let (tid_address, robust) = known(fs);
     slot.tid_address.store(tid_address, Relaxed);
     slot.robust[0].store(robust.0, Relaxed);
     slot.robust[1].store(robust.1, Relaxed);
+    let is_main = sys::gettid() == sys::getpid();
+    if is_main {
+        processor_time::stopped();
+    }
     slot.state.store(PARKED, Release);
     sys::wake(&slot.state);
     while ROUND.load(Acquire) == round {
         sys::wait(&ROUND, round);
     }
-    if END.load(Acquire) != 0 {
+    if END.load(Acquire) != 0 && is_main {
+        // Nothing of the host or the library is on the stack that is left.
+        sys::set_mask(signals::visible(!0));
+        // SAFETY: the main thread, which was in the upper half.
+        unsafe { gate::leave_handler(WHY.load(Acquire)) };
+    } else if END.load(Acquire) != 0 {
         // SAFETY: ends this thread alone.
         unsafe { syscall!(libc::SYS_exit, 0) };
     }
@@ -175,16 +180,13 @@ pub(crate) fn probe() {
     send(sys::gettid(), PROBE);
 }
 
-/// What the kernel knows of the calling thread, the main one.
-pub fn main_state() -> MainState {
-    let (tid_address, robust) = known();
-    let tid = sys::gettid();
-    let (places, used) = (processors::places(tid), processor_time::used());
-    MainState { tid_address, robust, places, name: name(tid), used, process: identity::told() }
+/// The main thread of a program, which is the calling one or was stopped.
+pub fn main_state(thread: ThreadState) -> MainState {
+    MainState { thread, used: processor_time::used(), process: identity::told() }
 }
 
 /// A thread's name; empty if it has ended.
-fn name(tid: u32) -> Name {
+pub(crate) fn name(tid: u32) -> Name {
     let told = fs::read(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
     let mut name = Name::default();
     name.iter_mut()
@@ -194,13 +196,14 @@ fn name(tid: u32) -> Name {
     name
 }
 
-/// Where the C library keeps the calling thread's number, and its list of robust locks. Usable from a handler.
-fn known() -> (usize, (usize, usize)) {
+/// Where the C library keeps the calling thread's number, and its list of robust locks. Its thread pointer is `fs` in the upper
+/// half. Usable from a handler.
+pub(crate) fn known(fs: usize) -> (usize, (usize, usize)) {
     let (mut tid_address, mut head, mut len) = (0usize, 0usize, 0usize);
     // SAFETY: fills local words.
     unsafe {
         if failed(syscall!(libc::SYS_prctl, libc::PR_GET_TID_ADDRESS, &raw mut tid_address, 0, 0, 0)) {
-            tid_address = guess(gate::thread_pointer());
+            tid_address = guess(fs);
         }
         syscall!(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len);
     }
@@ -238,7 +241,7 @@ fn is_upper(tid: u32) -> Option<bool> {
     stack.map(in_range)
 }
 
-/// Stops all other threads of the upper half. Called by the main thread with the lower thread pointer.
+/// Stops all other threads of the upper half. Called with the lower thread pointer.
 ///
 /// # Errors
 /// If one is inside MPI or the host for too long; then all go on.
@@ -343,7 +346,30 @@ pub fn go() {
     next_round(0);
 }
 
-/// Stops the upper half's threads and ends them; what they were doing is lost. The main thread is no longer pinned.
+/// Has the main thread leave the upper half, whose [`resume`](crate::threads::resume) returns `why`. If the calling thread is
+/// another one, all others and itself end.
+///
+/// # Errors
+/// If one cannot be stopped; then all go on.
+///
+/// # Safety
+/// Called with the lower half's thread pointer, from within a dispatch; nothing on the stack that is left holds a lock.
+pub unsafe fn leave(why: usize) -> Result<std::convert::Infallible, Error> {
+    if sys::gettid() == sys::getpid() {
+        // SAFETY: the caller's.
+        unsafe { gate::leave(why) }
+    }
+    stop()?;
+    WHY.store(why, Release);
+    next_round(1);
+    loop {
+        // SAFETY: ends this thread alone.
+        unsafe { syscall!(libc::SYS_exit, 0) };
+    }
+}
+
+/// Stops the upper half's threads and ends them; what they were doing is lost. Called by the main thread, which is no longer
+/// pinned.
 ///
 /// # Errors
 /// If one cannot be stopped.

@@ -56,16 +56,20 @@ fn counted(clock: c_int, usage: c_int) -> Time {
     }
 }
 
-/// What the program has used so far. Called by the main thread.
+/// What the kernel had counted for the main thread when it was stopped last.
+static STOPPED: Guarded<Time> = Guarded::new(Time { clock: 0, user: 0, system: 0 });
+
+/// The main thread, which calls this in the handler of a signal, stops here.
+pub(crate) fn stopped() {
+    *STOPPED.lock_blocked() = counted(CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD);
+}
+
+/// What the program has used so far. The main thread is the calling one, or was stopped.
 pub(crate) fn used() -> Used {
-    let (process, thread) = {
-        let before = BEFORE.lock();
-        (before.process, before.thread)
-    };
-    Used {
-        process: process + counted(CLOCK_PROCESS_CPUTIME_ID, RUSAGE_SELF),
-        thread: thread + counted(CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD),
-    }
+    let is_main = sys::gettid() == sys::getpid();
+    let main = if is_main { counted(CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD) } else { *STOPPED.lock() };
+    let before = BEFORE.lock();
+    Used { process: before.process + counted(CLOCK_PROCESS_CPUTIME_ID, RUSAGE_SELF), thread: before.thread + main }
 }
 
 /// From now on the program has used what it had at its cut, and what it uses. Called by the main thread just before it goes on.

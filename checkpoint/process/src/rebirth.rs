@@ -3,13 +3,16 @@ use crate::parking::{MainState, Name, ThreadState};
 use crate::processors::{self, Mask};
 use crate::sys::{self, failed, syscall};
 use crate::xstate;
-use crate::{Error, identity};
+use crate::{Error, gate, identity};
 use std::arch::{asm, naked_asm};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 /// The instruction that calls the kernel.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// New threads wait until this is not zero.
+static RELEASED: AtomicU32 = AtomicU32::new(0);
 
 /// What a new thread needs to become an old one.
 #[repr(C)]
@@ -38,27 +41,53 @@ unsafe fn adopt(number: u32, tid_address: usize, robust: (usize, usize), name: &
     }
 }
 
-/// Makes the calling thread, the main one, the main thread of an image.
+/// Makes the calling thread, the main one, the main thread of an image. From now on signals are the upper half's.
 ///
 /// # Safety
 /// The state is of the image whose memory was restored.
 pub unsafe fn restore_main(state: &MainState) {
-    if let Some(mask) = processors::here(&state.places) {
+    let thread = &state.thread;
+    if let Some(mask) = processors::here(&thread.places) {
         mask.set();
     }
     identity::tell(state.process);
     // SAFETY: the caller's.
-    unsafe { adopt(identity::told(), state.tid_address, state.robust, &state.name) }
+    unsafe { adopt(identity::told(), thread.tid_address, thread.robust, &thread.name) }
+    gate::set_main_upper(thread.fs);
 }
 
-/// Makes the threads of an image; they run on from where they were stopped.
+/// Brings the wide registers of a stopped thread into the form of this processor.
+///
+/// # Safety
+/// The memory of the thread's image is restored.
+///
+/// # Errors
+/// If what it computes with would be lost.
+unsafe fn fit(state: &ThreadState) -> Result<(), Error> {
+    // SAFETY: the caller's: a frame, and the instructions that the thread was at.
+    unsafe {
+        let context = &*(state.frame as *const libc::ucontext_t);
+        // A thread that waits in the kernel expects nothing of its wide registers.
+        let instruction = context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
+        let calls = |at: usize| *(at as *const [u8; 2]) == SYSCALL;
+        if !xstate::fit(context.uc_mcontext.fpregs as usize) && !calls(instruction) && !calls(instruction - 2) {
+            return Err(Error::Obstacle(
+                "a thread computes with registers of AVX-512, which this processor keeps in another way".into(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the threads of an image but for the main one. They wait for [`release`].
 ///
 /// # Safety
 /// The memory of the image is restored, and its signals.
 ///
 /// # Errors
-/// If the kernel grants no more threads.
+/// If the kernel grants no more threads, or one computes with what this processor has not.
 pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
+    RELEASED.store(0, Release);
     let mask = sys::set_mask(!0);
     let result = threads.iter().try_for_each(|state| {
         let birth = Birth { state: *state, mask: processors::here(&state.places), number: AtomicU32::new(0) };
@@ -72,16 +101,7 @@ pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
         let stack = (state.frame - 512) & !15;
         // SAFETY: the caller's: frame and stack are in restored memory; `birth` lives until the thread is done with it.
         let result = unsafe {
-            let context = &*(state.frame as *const libc::ucontext_t);
-            // A thread that waits in the kernel expects nothing of its wide registers.
-            let instruction = context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
-            let calls = |at: usize| *(at as *const [u8; 2]) == SYSCALL;
-            let waits = calls(instruction) || calls(instruction - 2);
-            if !xstate::fit(context.uc_mcontext.fpregs as usize) && !waits {
-                return Err(Error::Obstacle(
-                    "a thread computes with registers of AVX-512, which this processor keeps in another way".into(),
-                ));
-            }
+            fit(state)?;
             clone(flags as usize, stack, &birth)
         };
         if failed(result) {
@@ -95,6 +115,27 @@ pub unsafe fn recreate(threads: &[ThreadState]) -> Result<(), Error> {
     });
     sys::set_mask(mask);
     result
+}
+
+/// Lets the threads run on from where they were stopped.
+pub fn release() {
+    RELEASED.store(1, Release);
+    sys::wake(&RELEASED);
+}
+
+/// Lets the main thread of an image run on from where it was stopped; returns why it [leaves](crate::threads::leave).
+///
+/// # Safety
+/// The memory of the image is in place, with all that the upper half had; called by its main thread.
+///
+/// # Errors
+/// If it computes with what this processor has not.
+pub unsafe fn resume(state: &MainState) -> Result<usize, Error> {
+    // SAFETY: the caller's.
+    unsafe {
+        fit(&state.thread)?;
+        Ok(gate::resume(state.thread.fs, state.thread.frame))
+    }
 }
 
 #[unsafe(naked)]
@@ -132,6 +173,9 @@ unsafe extern "C" fn born(birth: *const Birth) -> ! {
         let done = (*birth).number.as_ptr();
         AtomicU32::from_ptr(done).store(number, Release);
         syscall!(libc::SYS_futex, done, libc::FUTEX_WAKE, 1);
+        while RELEASED.load(Acquire) == 0 {
+            sys::wait(&RELEASED, 0);
+        }
         asm!("mov rsp, {}", "mov eax, 15", "syscall", "ud2", in(reg) state.frame, options(noreturn))
     }
 }

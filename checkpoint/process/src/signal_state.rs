@@ -1,6 +1,7 @@
-//! The signals of a process in an image, and bringing them back: dispositions, mask, alternate stack and timers.
+//! The signals of a process in an image, and bringing them back: dispositions and timers. What each thread blocks, and its
+//! alternate stack, is in its frame.
 use crate::Error;
-use crate::signals::{Action, HIDDEN, SIGNALS, SLOTS, Slot, bit, register, set_stack, stack, visible};
+use crate::signals::{Action, HIDDEN, SIGNALS, SLOTS, Slot, bit, register, set_stack, visible};
 use crate::sys::{self, syscall};
 use crate::threads::ThreadState;
 use crate::timers::{self, TimerState};
@@ -8,21 +9,18 @@ use libc::{SIG_DFL, SIG_IGN, c_int};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What an image must hold of the signals of a process and its main thread.
+/// What an image must hold of the signals of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalState {
     /// The disposition of each signal, from 1.
     pub actions: Vec<Action>,
-    /// What the main thread blocks.
-    pub mask: u64,
-    /// The main thread's alternate stack: address, flags, size.
-    pub stack: (usize, i32, usize),
     /// What is left of the timers.
     pub timers: Timers,
 }
 
-/// While it lives, the calling thread takes no signals: a handler that ran while memory is saved would be half in it.
-pub struct Held(u64);
+/// While it lives, the calling thread takes no signals: a handler that ran while memory is saved would be half in it. What it
+/// blocks by itself.
+pub struct Held(pub(crate) u64);
 
 /// So often signals that come just now are let through before a program counts as never quiet.
 const TRIES: usize = 100;
@@ -43,7 +41,8 @@ impl Timers {
             // SAFETY: a local structure of the right shape.
             unsafe { syscall!(libc::SYS_getitimer, which, timer.as_mut_ptr()) };
         }
-        let made = timers::save(|number| threads.iter().any(|thread| thread.number == number))?;
+        let own = sys::gettid();
+        let made = timers::save(|number| number == own || threads.iter().any(|thread| thread.number == number))?;
         Ok(Timers { intervals, made })
     }
 
@@ -53,7 +52,7 @@ impl Timers {
     }
 }
 
-/// Holds back the signals of the calling thread, the main one, from a moment on at which none waits but what a timer sends, as
+/// Holds back the signals of the calling thread from a moment on at which none waits but what a timer sends, as
 /// no image holds one; with what was left of the timers just before: one that rings after that shows as a signal that waits,
 /// or is still in its timer. The other threads are stopped.
 ///
@@ -71,7 +70,8 @@ pub fn quiet(threads: &[ThreadState]) -> Result<(Held, Timers), Error> {
         let mut pending = 0u64;
         // SAFETY: the word lives through the call.
         unsafe { syscall!(libc::SYS_rt_sigpending, &raw mut pending, 8) };
-        if timers.not_theirs(pending & held.0, sys::getpid()) != 0 {
+        let blocked = timers.not_theirs(pending & held.0, sys::getpid());
+        if timers.not_theirs(blocked, sys::gettid()) != 0 {
             return Err(Error::Obstacle("a signal waits that the program has blocked".into()));
         }
         if pending & !held.0 == 0 {
@@ -107,12 +107,12 @@ impl Drop for Held {
     }
 }
 
-/// The signals of the process and of the calling thread, which is the main one, for an image.
-pub fn save(held: &Held, timers: Timers) -> SignalState {
-    SignalState { actions: SLOTS.iter().map(Slot::load).collect(), mask: held.0, stack: stack(), timers }
+/// The signals of the process, for an image.
+pub fn save(timers: Timers) -> SignalState {
+    SignalState { actions: SLOTS.iter().map(Slot::load).collect(), timers }
 }
 
-/// Brings back the signals of an image. Until [`unblock`] none is taken.
+/// Brings back the signals of an image. The calling thread takes none.
 pub fn restore(state: &SignalState) {
     sys::set_mask(visible(!0));
     for (i, action) in state.actions.iter().enumerate().take(SIGNALS) {
@@ -122,17 +122,15 @@ pub fn restore(state: &SignalState) {
             register(signal, action);
         }
     }
-    set_stack(state.stack);
 }
 
-/// Starts the timers, and sets the main thread's mask: the last step before the program runs, whose other threads are there.
+/// Starts the timers of an image, whose threads are there, but for the one that has reached its position.
 ///
 /// # Errors
 /// If the kernel grants a timer not.
-pub fn unblock(state: &SignalState) -> Result<(), Error> {
+pub fn start_timers(state: &SignalState) -> Result<(), Error> {
     timers::restore(&state.timers.made)?;
     set_intervals(&state.timers.intervals);
-    sys::set_mask(visible(state.mask));
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! Threads of the upper half: the lower thread pointer each borrows when it calls MPI, stopping them at a cut, making
 //! them again at a restart.
 pub use crate::asking::{Answer, Standing, ask, on_ask};
-pub use crate::parking::{MainState, ThreadState, end, go, main_state, stop};
+pub use crate::parking::{MainState, ThreadState, end, go, leave, main_state, stop};
 pub(crate) use crate::parking::{probe, stop_entry};
 pub use crate::processors::Places;
-pub use crate::rebirth::{recreate, restore_main};
+pub use crate::rebirth::{recreate, release, restore_main, resume};
+pub use crate::returned::Returned;
 pub use crate::signals::STOP as ASKING;
 use crate::sys::{self, failed, syscall};
 use crate::{Error, gate};
