@@ -169,7 +169,7 @@ pub struct State {
     pub cut: u32,
     /// The path of the program's file.
     pub program: String,
-    /// Address of the main thread's frame on its stack: its registers at the cut.
+    /// Address of the frame on the main thread's stack from which it goes on: its registers at the cut.
     pub frame: u64,
     /// FS bases (thread pointers), the main thread's first.
     pub fs: Vec<u64>,
