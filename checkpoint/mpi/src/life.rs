@@ -273,7 +273,8 @@ fn end() -> usize {
     result
 }
 
-/// `MPI_Initialized`, `MPI_Finalized`, `MPI_Query_thread` and `MPI_Is_thread_main`: answered for the program, which knows nothing of restarts.
+/// `MPI_Initialized`, `MPI_Finalized`, `MPI_Query_thread` and `MPI_Is_thread_main`: answered for the program, which knows
+/// nothing of restarts.
 ///
 /// # Safety
 /// A call of the gate.

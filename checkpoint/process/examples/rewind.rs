@@ -15,6 +15,8 @@ use std::sync::Mutex;
 type Mapping = (usize, usize, i32, Option<Vec<u8>>);
 
 struct Image {
+    /// The frame of the thread that called.
+    caller: usize,
     space: SpaceState,
     memory: Vec<Mapping>,
     threads: Vec<ThreadState>,
@@ -57,10 +59,11 @@ fn cut(frame: &gate::Frame) -> Result<Image, Error> {
         let (held, timers) = signal_state::quiet(&threads)?;
         let (signals, files) = (signal_state::save(timers), files::save(Vec::new())?);
         let mut returned = threads::Returned::new();
-        threads.push(returned.write(frame, 0, &held));
+        let caller = returned.write(frame, 0, &held);
+        threads.push(caller);
         let main = threads.iter().position(|thread| thread.number == std::process::id()).unwrap();
         let main = threads::main_state(threads.swap_remove(main));
-        Ok(Image { space: space::state()?, memory: memory(), main, threads, signals, files })
+        Ok(Image { caller: caller.frame, space: space::state()?, memory: memory(), main, threads, signals, files })
     })();
     threads::go();
     image
@@ -120,7 +123,7 @@ fn back(scratch: &std::path::Path, round: usize) -> Result<MainState, Box<dyn An
     processor_time::go_on(&image.main.used);
     signal_state::start_timers(&image.signals)?;
     // SAFETY: the frame's memory is back.
-    let context = unsafe { &mut *(image.main.thread.frame as *mut libc::ucontext_t) };
+    let context = unsafe { &mut *(image.caller as *mut libc::ucontext_t) };
     context.uc_mcontext.gregs[libc::REG_RAX as usize] = round as i64;
     Ok(image.main)
 }

@@ -52,8 +52,8 @@ impl Timers {
     }
 }
 
-/// Holds back the signals of the calling thread from a moment on at which none waits but what a timer sends, as
-/// no image holds one; with what was left of the timers just before: one that rings after that shows as a signal that waits,
+/// Holds back the signals of the calling thread from a moment on at which none waits but what a timer sends, as no image holds
+/// one; with what was left of the timers just before: one that rings after that shows as a signal that waits,
 /// or is still in its timer. The other threads are stopped.
 ///
 /// # Errors
@@ -124,7 +124,7 @@ pub fn restore(state: &SignalState) {
     }
 }
 
-/// Starts the timers of an image, whose threads are there, but for the one that has reached its position.
+/// Starts the timers of an image, whose threads are there.
 ///
 /// # Errors
 /// If the kernel grants a timer not.

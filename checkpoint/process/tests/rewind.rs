@@ -46,6 +46,11 @@ fn timers_that_a_program_has_made() {
 }
 
 #[test]
+fn a_thread_that_is_not_the_main_one() {
+    has_it_again("thread.c");
+}
+
+#[test]
 fn fortran_with_openmp_and_a_scratch_file() {
     let folder = TempDir::new().unwrap();
     for (times, policy) in [("1", "passive"), ("8", "active")] {
