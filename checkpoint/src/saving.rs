@@ -3,7 +3,7 @@ use crate::dump;
 use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
 use crate::touches::Touches;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use phasecast_image::{State, Store};
 use phasecast_mpi::{Hooks, Library, Refusal, Taken, session};
 use phasecast_process::gate::{self, Frame};
@@ -181,12 +181,11 @@ impl Checkpoint {
         let mut returned = threads::Returned::new();
         // SAFETY: the frame of the call in which the position was reached.
         threads.push(returned.write(unsafe { &*frame }, result, &held));
-        let main = threads.iter().position(|thread| thread.number == std::process::id());
-        let main = threads.swap_remove(main.context("its main thread has ended")?);
+        let main = threads::main_state(&mut threads)?;
         put("threads", codec::to_bytes(&threads));
-        put("main", codec::to_bytes(&threads::main_state(main)));
+        put("main", codec::to_bytes(&main));
         put("space", codec::to_bytes(&space));
-        (state.frame, state.fs) = (main.frame as u64, vec![main.fs as u64]);
+        (state.frame, state.fs) = (main.thread.frame as u64, vec![main.thread.fs as u64]);
         if self.store.is_none() {
             self.store = Some(Store::create(&self.plan.images, rank)?);
         }

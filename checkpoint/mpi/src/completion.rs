@@ -6,6 +6,7 @@ use crate::forward::arguments;
 use crate::outcome::Outcome;
 use crate::requests::Stage;
 use crate::session::{Access, Session, session};
+use crate::waits;
 use crate::shape::Shape;
 use crate::words::{Scratch, read_handle, write_handle};
 use phasecast_abi::{Class, Kind, Procedure, Which};
@@ -56,6 +57,10 @@ impl Places {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn complete(call: &mut Call) -> usize {
+    if waits::apply(call.shape) {
+        // SAFETY: the caller's.
+        return unsafe { waits::until_found(call) };
+    }
     let mut s = session();
     let shape = call.shape;
     let Some(places) = shape.completion.as_ref().filter(|_| shape.function != 0) else { return 1 };

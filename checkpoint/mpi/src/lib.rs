@@ -52,6 +52,7 @@ mod told_info;
 mod translate;
 mod upper;
 mod values;
+mod waits;
 mod windows;
 mod words;
 

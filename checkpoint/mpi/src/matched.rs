@@ -6,6 +6,7 @@ use crate::hand_out;
 use crate::point::{Places, with_status};
 use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Session, session};
+use crate::waits;
 use crate::shape::Shape;
 use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_one_status};
 use phasecast_abi::{Class, Kind};
@@ -15,6 +16,10 @@ use phasecast_abi::{Class, Kind};
 /// # Safety
 /// A call of the gate.
 pub unsafe fn probe(call: &mut Call) -> usize {
+    if waits::apply(call.shape) {
+        // SAFETY: the caller's.
+        return unsafe { waits::until_found(call) };
+    }
     let mut s = session();
     let shape = call.shape;
     let mut args = arguments(call, shape.lanes.len());

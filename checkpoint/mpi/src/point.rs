@@ -6,7 +6,7 @@ use crate::requests::{Request, Stage, What};
 use crate::session::{Session, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_handle, read_status, write_handle};
-use crate::{drain, hand_out};
+use crate::{drain, hand_out, waits};
 use phasecast_abi::{Class, Kind, Passing, Procedure, Status, Timing};
 
 /// Where the arguments of a procedure are.
@@ -131,6 +131,10 @@ impl Session {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn send(call: &mut Call) -> usize {
+    if waits::apply(call.shape) {
+        // SAFETY: the caller's.
+        return unsafe { waits::message(call) };
+    }
     // SAFETY: the caller's.
     let result = unsafe { crate::forward::passed_on(call) };
     if result as i32 == 0 {
@@ -147,6 +151,10 @@ pub unsafe fn send(call: &mut Call) -> usize {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn recv(call: &mut Call) -> usize {
+    if waits::apply(call.shape) {
+        // SAFETY: the caller's.
+        return unsafe { waits::message(call) };
+    }
     let mut s = session();
     let shape = call.shape;
     let places = &shape.point;

@@ -18,9 +18,11 @@ use crate::recorded::Recorded;
 use crate::requests::{Request, Requests, Stage, What};
 use crate::session::{Session, Traffic, install, session};
 use crate::upper::Upper;
+use crate::waits::SteppedOut;
 use crate::windows::OneSided;
 use crate::words::Scratch;
 use phasecast_abi::{Abi, Domain, Kind, NoSymbols};
+use phasecast_process::threads;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -47,6 +49,10 @@ pub struct State {
     pub thread_level: i32,
     /// The thread pointer of the thread that has initialised it.
     main_thread: usize,
+    /// Whether other threads than the main one have called.
+    several: bool,
+    /// Calls that threads have stepped out of, by the thread pointer.
+    stepped_out: Vec<(usize, SteppedOut)>,
     /// Whether it was initialised by `MPI_Init`, and not by sessions only.
     world: bool,
     /// Whether its events are counted.
@@ -89,6 +95,8 @@ impl State {
             events: s.events,
             thread_level: s.thread_level.unwrap_or(0),
             main_thread: s.main_thread,
+            several: threads::several(),
+            stepped_out: s.stepped_out.clone().into_iter().collect(),
             world: s.world,
             begun: s.begun,
             clock,
@@ -136,6 +144,10 @@ impl State {
         let comms = self.comms;
         s.started(level, self.place);
         s.main_thread = self.main_thread;
+        s.stepped_out = self.stepped_out.into_iter().collect();
+        if self.several {
+            threads::have_called();
+        }
         s.first_comms();
         for (handle, comm) in comms {
             s.add_comm(handle, comm);

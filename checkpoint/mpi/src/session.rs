@@ -9,8 +9,9 @@ use crate::requests::Requests;
 use crate::shape::{Shape, shapes};
 use crate::upper::Upper;
 use crate::values::Values;
-use crate::{callbacks, drain, memory};
+use crate::{callbacks, drain, memory, waits};
 use phasecast_process::gate::Frame;
+use phasecast_process::threads;
 use rustc_hash::FxHashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -108,6 +109,8 @@ pub struct Session {
     pub place: (i32, i32),
     /// Several threads may call at once.
     pub multiple: bool,
+    /// Calls that threads have stepped out of, by the thread pointer.
+    pub stepped_out: FxHashMap<usize, waits::SteppedOut>,
     /// Recorded calls are being made again.
     pub restoring: bool,
     /// The objects that a recorded call makes again, the first one last.
@@ -245,6 +248,7 @@ impl Session {
             private_self: 0,
             place: (0, 1),
             multiple: false,
+            stepped_out: FxHashMap::default(),
             restoring: false,
             replaying: Vec::new(),
             fortran: crate::convert::Fortran::default(),
@@ -295,6 +299,7 @@ impl Session {
     /// So many events happened.
     #[inline(always)]
     pub fn count(&mut self, events: u64) {
+        let events = if threads::several() { waits::deferred(events) } else { events };
         self.events += if self.hooks.collectives || callbacks::inside() { 0 } else { events };
         self.look();
     }

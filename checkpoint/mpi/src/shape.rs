@@ -2,7 +2,7 @@
 use crate::calls::WORDS;
 use crate::library::Library;
 use crate::route::{self, Route};
-use crate::{changes, completion, point};
+use crate::{changes, completion, point, waits};
 use phasecast_abi::{CType, Class, Direction, Domain, Kind, Length, PROCEDURES, Param, Passing, Procedure, Return};
 
 /// How an argument is treated.
@@ -85,6 +85,8 @@ pub struct Shape {
     pub change: Option<changes::Change>,
     /// Where it puts or gets, if it does.
     pub target: Option<Target>,
+    /// By what it waits where several threads call, if it waits.
+    pub waits: Vec<waits::Counterpart>,
 }
 
 /// Where the arguments are that say what memory of which rank is put to or got from.
@@ -156,6 +158,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             up,
             change,
             target,
+            waits: waits::counterparts(procedure),
         }
     };
     PROCEDURES.iter().enumerate().map(shape).collect()

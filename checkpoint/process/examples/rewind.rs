@@ -61,8 +61,7 @@ fn cut(frame: &gate::Frame) -> Result<Image, Error> {
         let mut returned = threads::Returned::new();
         let caller = returned.write(frame, 0, &held);
         threads.push(caller);
-        let main = threads.iter().position(|thread| thread.number == std::process::id()).unwrap();
-        let main = threads::main_state(threads.swap_remove(main));
+        let main = threads::main_state(&mut threads)?;
         Ok(Image { caller: caller.frame, space: space::state()?, memory: memory(), main, threads, signals, files })
     })();
     threads::go();

@@ -19,7 +19,7 @@ const TRAPPED: &[i64] = &[
     libc::SYS_socketpair, libc::SYS_accept, libc::SYS_accept4, libc::SYS_eventfd, libc::SYS_eventfd2, libc::SYS_epoll_create, libc::SYS_epoll_create1,
     libc::SYS_signalfd, libc::SYS_signalfd4, libc::SYS_timerfd_create, libc::SYS_inotify_init, libc::SYS_inotify_init1,
     libc::SYS_memfd_create, libc::SYS_perf_event_open, libc::SYS_io_uring_setup,
-    libc::SYS_userfaultfd, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit_group, libc::SYS_seccomp,
+    libc::SYS_userfaultfd, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit, libc::SYS_exit_group, libc::SYS_seccomp,
     libc::SYS_fstat, libc::SYS_getrusage, libc::SYS_times,
 ];
 

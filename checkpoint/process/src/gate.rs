@@ -2,6 +2,9 @@
 //! caller's registers in a [`Frame`] on the caller's stack, switches the thread pointer (FS) to the lower half's and
 //! calls the dispatcher. How a thread goes on after a call in another process, which has the same memory, says
 //! [`Returned`](crate::threads::Returned).
+pub use crate::entering::enter;
+pub(crate) use crate::entering::{leave, leave_handler, resume};
+pub use crate::stepping_out::{Made, again};
 use crate::{gate_clock, segments, threads};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -34,8 +37,8 @@ pub struct Frame {
     /// The caller's thread pointer.
     pub fs: usize,
     /// The dispatcher's stack must be aligned.
-    gap: usize,
-    registers: [usize; 6],
+    pub(crate) gap: usize,
+    pub(crate) registers: [usize; 6],
     /// What the caller finds again: rbx, rbp, r12 to r15.
     pub(crate) saved: [usize; 6],
     /// Where the call returns to.
@@ -67,8 +70,7 @@ pub type Dispatch = unsafe extern "C" fn(frame: *mut Frame, index: usize) -> usi
 
 static DISPATCH: AtomicUsize = AtomicUsize::new(0);
 static MAIN_UPPER: AtomicUsize = AtomicUsize::new(0);
-static MAIN_LOWER: AtomicUsize = AtomicUsize::new(0);
-static HOST_STACK: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static MAIN_LOWER: AtomicUsize = AtomicUsize::new(0);
 
 /// Maps the gate's page and opens it. To be called once, by the host's main thread.
 ///
@@ -239,127 +241,11 @@ extern "C" fn unknown(upper: usize) -> usize {
     threads::lower_fs(upper)
 }
 
-/// Starts an upper half: jumps to `entry` with the stack pointer `stack`, as the kernel's exec does. Returns what
-/// [`leave`] is given, if the upper half does not end the process.
-///
-/// # Safety
-/// The address is the entry point of a loaded program, and the stack holds its arguments, environment and auxiliary
-/// vector. Called by the main thread.
-#[unsafe(naked)]
-pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
-    naked_asm!(
-        "push rbx",
-        "push rbp",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "sub rsp, 8",
-        "stmxcsr [rsp]",
-        "fnstcw [rsp + 4]",
-        "mov [rip + {host}], rsp",
-        "mov rsp, rsi",
-        "mov rax, rdi",
-        "xor edx, edx",
-        "xor ebp, ebp",
-        "xor edi, edi",
-        "xor esi, esi",
-        "jmp rax",
-        host = sym HOST_STACK,
-    )
-}
-
 /// Says which thread pointer the main thread will have in an upper half that is continued by [`resume`]: signals from now on
 /// are the upper half's.
 pub(crate) fn set_main_upper(pointer: usize) {
     MAIN_UPPER.store(pointer, Relaxed);
     segments::set_upper(pointer);
-}
-
-/// Continues the main thread of an upper half: returns from the signal whose frame is at this address, with the thread pointer
-/// that [`set_main_upper`] was told. Returns as [`enter`] does.
-///
-/// # Safety
-/// The frame is a live one of this process, or one whose memory was restored with all that the upper half had mapped.
-/// Called by the main thread.
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn resume(fs: usize, frame: usize) -> usize {
-    naked_asm!(
-        "push rbx",
-        "push rbp",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "sub rsp, 8",
-        "stmxcsr [rsp]",
-        "fnstcw [rsp + 4]",
-        "mov [rip + {host}], rsp",
-        "mov rsp, rsi",
-        "cmp rdi, [rip + {by_segment}]",
-        "jne 3f",
-        "mov ecx, {upper}",
-        "mov fs, ecx",
-        "2:",
-        "mov eax, 15",
-        "syscall",
-        "ud2",
-        "3:",
-        "wrfsbase rdi",
-        "jmp 2b",
-        host = sym HOST_STACK,
-        by_segment = sym segments::UPPER_BASE,
-        upper = const segments::UPPER,
-    )
-}
-
-/// The same as [`leave`] from within a signal's handler, under the upper half's thread pointer.
-///
-/// # Safety
-/// As for [`leave`].
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn leave_handler(why: usize) -> ! {
-    naked_asm!(
-        "cmp qword ptr [rip + {by_segment}], 0",
-        "je 3f",
-        "mov ecx, {lower}",
-        "mov fs, ecx",
-        "jmp {leave}",
-        "3:",
-        "mov rcx, [rip + {main_lower}]",
-        "wrfsbase rcx",
-        "jmp {leave}",
-        by_segment = sym segments::UPPER_BASE,
-        lower = const segments::LOWER,
-        main_lower = sym MAIN_LOWER,
-        leave = sym leave,
-    )
-}
-
-/// Goes back to the host's own stack, out of the last [`enter`] or [`resume`], which returns `why`. What the frames in
-/// between own is not dropped.
-///
-/// # Safety
-/// Called on the main thread with the lower half's thread pointer, from within a dispatch; nothing on the stack that is
-/// left holds a lock.
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn leave(why: usize) -> ! {
-    naked_asm!(
-        "mov rsp, [rip + {host}]",
-        "mov rax, rdi",
-        "ldmxcsr [rsp]",
-        "fldcw [rsp + 4]",
-        "add rsp, 8",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbp",
-        "pop rbx",
-        "cld",
-        "ret",
-        host = sym HOST_STACK,
-    )
 }
 
 /// Calls a function of the upper half from the lower one, with the upper thread pointer `fs`.

@@ -1,4 +1,4 @@
-//! Stopping the upper half's threads at a cut, letting them go on, ending them. A stopped thread stands in the handler of a
+//! Stopping the upper half's threads at a cut, letting them go on. A stopped thread stands in the handler of a
 //! signal; the frame that the kernel put on its stack holds all its registers.
 use crate::processor_time::{self, Used};
 use crate::processors::{self, Places};
@@ -10,7 +10,7 @@ use libc::{REG_RIP, REG_RSP, c_int};
 use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
 use std::fs;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
 
 /// As many threads can be stopped.
@@ -20,7 +20,7 @@ pub(crate) const MARK: usize = 0x7068_6173_0000_0000;
 /// The slot of a signal that the host sends itself to see a frame.
 const PROBE: usize = 0xffff_ffff;
 /// How long threads may take to come out of MPI or the host.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a slot's thread was asked or has answered.
 const ASKED: u32 = 0;
@@ -85,6 +85,8 @@ static ROUND: AtomicU32 = AtomicU32::new(0);
 static END: AtomicU32 = AtomicU32::new(0);
 /// Why it leaves.
 static WHY: AtomicUsize = AtomicUsize::new(0);
+/// Threads are being stopped, or are.
+static STOPPING: AtomicBool = AtomicBool::new(false);
 
 /// What the kernel calls for the stop signal: the host's are handled here, the program's own go the common way.
 #[unsafe(naked)]
@@ -164,7 +166,8 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
     1
 }
 
-fn send(tid: u32, slot: usize) -> isize {
+/// Sends a signal of the host to a thread.
+pub(crate) fn send(tid: u32, slot: usize) -> isize {
     // SAFETY: a record of the shape that the kernel wants for a queued signal.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -180,9 +183,14 @@ pub(crate) fn probe() {
     send(sys::gettid(), PROBE);
 }
 
-/// The main thread of a program, which is the calling one or was stopped.
-pub fn main_state(thread: ThreadState) -> MainState {
-    MainState { thread, used: processor_time::used(), process: identity::told() }
+/// Takes the main thread out of those of a program.
+///
+/// # Errors
+/// If it is not among them.
+pub fn main_state(threads: &mut Vec<ThreadState>) -> Result<MainState, Error> {
+    let at = threads.iter().position(|thread| thread.number == sys::getpid());
+    let at = at.ok_or_else(|| Error::Obstacle("its main thread has ended".into()))?;
+    Ok(MainState { thread: threads.swap_remove(at), used: processor_time::used(), process: identity::told() })
 }
 
 /// A thread's name; empty if it has ended.
@@ -224,8 +232,15 @@ fn guess(fs: usize) -> usize {
     }
 }
 
+/// All threads of the process but the calling one.
+pub(crate) fn others() -> Result<impl Iterator<Item = u32>, Error> {
+    let list = fs::read_dir("/proc/self/task").map_err(Error::Thread)?;
+    let me = sys::gettid();
+    Ok(list.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).filter(move |tid| *tid != me))
+}
+
 /// Whether a thread is the upper half's; none if it cannot be told yet.
-fn is_upper(tid: u32) -> Option<bool> {
+pub(crate) fn is_upper(tid: u32) -> Option<bool> {
     let (mut head, mut len) = (0usize, 0usize);
     // SAFETY: fills local words.
     if failed(unsafe { syscall!(libc::SYS_get_robust_list, tid, &raw mut head, &raw mut len) }) {
@@ -241,11 +256,18 @@ fn is_upper(tid: u32) -> Option<bool> {
     stack.map(in_range)
 }
 
+/// Whether threads are being stopped: one that waits in a call has to [step out](crate::gate::again) of it.
+#[inline(always)]
+pub fn stopping() -> bool {
+    STOPPING.load(Relaxed)
+}
+
 /// Stops all other threads of the upper half. Called with the lower thread pointer.
 ///
 /// # Errors
 /// If one is inside MPI or the host for too long; then all go on.
 pub fn stop() -> Result<Vec<ThreadState>, Error> {
+    STOPPING.store(true, Release);
     let result = stop_all();
     if result.is_err() {
         go();
@@ -254,15 +276,14 @@ pub fn stop() -> Result<Vec<ThreadState>, Error> {
 }
 
 fn stop_all() -> Result<Vec<ThreadState>, Error> {
-    let (me, deadline) = (sys::gettid(), Instant::now() + PATIENCE);
+    let deadline = Instant::now() + PATIENCE;
     let late = |what: String| if Instant::now() > deadline { Err(Error::Obstacle(what)) } else { Ok(()) };
     let mut stopped: Vec<u32> = Vec::new();
     let mut quiet = false;
     loop {
         let mut news = false;
-        let list = fs::read_dir("/proc/self/task").map_err(Error::Thread)?;
-        for tid in list.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()) {
-            if tid == me || stopped.contains(&tid) {
+        for tid in others()? {
+            if stopped.contains(&tid) {
                 continue;
             }
             match is_upper(tid) {
@@ -335,8 +356,10 @@ fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -
     }
 }
 
-fn next_round(end: u32) {
+/// Stopped threads go on, or end.
+pub(crate) fn next_round(end: u32) {
     END.store(end, Release);
+    STOPPING.store(false, Release);
     ROUND.fetch_add(1, AcqRel);
     sys::wake(&ROUND);
 }
@@ -365,29 +388,5 @@ pub unsafe fn leave(why: usize) -> Result<std::convert::Infallible, Error> {
     loop {
         // SAFETY: ends this thread alone.
         unsafe { syscall!(libc::SYS_exit, 0) };
-    }
-}
-
-/// Stops the upper half's threads and ends them; what they were doing is lost. Called by the main thread, which is no longer
-/// pinned.
-///
-/// # Errors
-/// If one cannot be stopped.
-pub fn end() -> Result<(), Error> {
-    let me = sys::gettid();
-    stop()?;
-    next_round(1);
-    processors::free();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let list = fs::read_dir("/proc/self/task").map_err(Error::Thread)?;
-        let tids = list.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-        if !tids.filter(|tid| *tid != me).any(|tid| is_upper(tid) == Some(true)) {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(Error::Obstacle("a thread does not end".into()));
-        }
-        std::thread::sleep(Duration::from_micros(100));
     }
 }

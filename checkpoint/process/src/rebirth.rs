@@ -32,7 +32,11 @@ unsafe fn adopt(number: u32, tid_address: usize, robust: (usize, usize), name: &
     unsafe {
         syscall!(libc::SYS_prctl, libc::PR_SET_NAME, name.as_ptr());
         if tid_address != 0 {
-            (tid_address as *mut u32).write_volatile(number);
+            let known = tid_address as *mut u32;
+            // Zero: the main thread, which has ended for the program.
+            if known.read_volatile() != 0 {
+                known.write_volatile(number);
+            }
             syscall!(libc::SYS_set_tid_address, tid_address);
         }
         if robust.0 != 0 {

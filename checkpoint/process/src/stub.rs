@@ -1,16 +1,21 @@
 //! Reissued system calls: where a trapped call must run as the upper half's own (because it blocks, and a thread that is
 //! saved must not stand in the host), its instruction pointer is moved to a stub outside the fence that repeats the
 //! `syscall` and returns to where the first one would have. Stubs lie at a fixed address, so a thread saved in one goes on
-//! in another host.
-use crate::Error;
+//! in another host. One more stub makes a call of the gate again ([`gate::again`]).
 use crate::own::Guarded;
+use crate::{Error, gate};
 use std::io;
 
 /// Address of the stubs: behind the gate's page.
 const STUBS: usize = 0x1fff_fff1_0000;
 /// `syscall; mov rcx, imm64; jmp rcx`: rcx holds the return address after a system call anyway.
 const SIZE: usize = 16;
-const COUNT: usize = 4096;
+/// As many can be handed out; one more stands behind them.
+const COUNT: usize = 4095;
+/// The stub that lets other threads have the processor and then goes through the gate, with the registers of a call.
+pub(crate) const AGAIN: usize = STUBS + SIZE * COUNT;
+/// What is mapped.
+const LENGTH: usize = SIZE * (COUNT + 1);
 
 struct Stubs {
     mapped: bool,
@@ -23,7 +28,7 @@ static TABLE: Guarded<Stubs> = Guarded::new(Stubs { mapped: false, count: 0, cal
 
 /// Whether an address lies in the stubs.
 pub(crate) fn contains(address: usize) -> bool {
-    (STUBS..STUBS + SIZE * COUNT).contains(&address)
+    (STUBS..STUBS + LENGTH).contains(&address)
 }
 
 /// The number of the call that the stub at an address repeats.
@@ -50,7 +55,7 @@ pub(crate) fn prepare() -> Result<(), Error> {
     let page = unsafe {
         libc::mmap(
             STUBS as *mut libc::c_void,
-            SIZE * COUNT,
+            LENGTH,
             libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
             -1,
@@ -60,6 +65,12 @@ pub(crate) fn prepare() -> Result<(), Error> {
     if page as usize != STUBS {
         return Err(Error::Kernel { what: "pages for reissued calls", cause: io::Error::last_os_error() });
     }
+    // `push rcx; push SYS_sched_yield; pop rax; syscall; pop rcx; jmp [rip + gate]`: the call changes rcx, an argument's.
+    let mut code = [0x51, 0x6a, libc::SYS_sched_yield as u8, 0x58, 0xf, 5, 0x59, 0xff, 0x25, 0, 0, 0, 0];
+    let gate = (gate::GATE as isize - (AGAIN + code.len()) as isize) as i32;
+    code[9..].copy_from_slice(&gate.to_le_bytes());
+    // SAFETY: the last place of the pages that were just mapped, which has room for it.
+    unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), AGAIN as *mut u8, code.len()) };
     table.mapped = true;
     Ok(())
 }

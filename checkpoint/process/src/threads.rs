@@ -1,7 +1,8 @@
 //! Threads of the upper half: the lower thread pointer each borrows when it calls MPI, stopping them at a cut, making
 //! them again at a restart.
 pub use crate::asking::{Answer, Standing, ask, on_ask};
-pub use crate::parking::{MainState, ThreadState, end, go, leave, main_state, stop};
+pub use crate::ending::end;
+pub use crate::parking::{MainState, ThreadState, go, leave, main_state, stop, stopping};
 pub(crate) use crate::parking::{probe, stop_entry};
 pub use crate::processors::Places;
 pub use crate::rebirth::{recreate, release, restore_main, resume};
@@ -9,7 +10,7 @@ pub use crate::returned::Returned;
 pub use crate::signals::STOP as ASKING;
 use crate::sys::{self, failed, syscall};
 use crate::{Error, gate};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 
 /// As many threads may call MPI besides the main one.
 const MOST: usize = 1024;
@@ -28,6 +29,8 @@ static LOANS: [Loan; MOST] =
     [const { Loan { lower: AtomicUsize::new(0), upper: AtomicUsize::new(0), tid: AtomicU32::new(0) } }; MOST];
 /// Loans that have a parked thread.
 static PARKED: AtomicU32 = AtomicU32::new(0);
+/// Threads other than the main one have called MPI.
+static SEVERAL: AtomicBool = AtomicBool::new(false);
 /// Parked threads that are wanted.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
@@ -118,6 +121,7 @@ pub extern "C" fn lower_fs(upper: usize) -> usize {
         let free = || holder == 0 || !alive(holder);
         let claimed = || free() && loan.tid.compare_exchange(holder, own, AcqRel, Relaxed).is_ok();
         (lower != 0 && (holder == own || claimed())).then(|| {
+            SEVERAL.store(true, Relaxed);
             loan.upper.store(upper, Release);
             lower
         })
@@ -140,12 +144,30 @@ pub extern "C" fn lower_fs(upper: usize) -> usize {
     }
 }
 
+/// Whether other threads than the main one have called MPI.
+#[inline(always)]
+pub fn several() -> bool {
+    SEVERAL.load(Relaxed)
+}
+
+/// Other threads have called MPI, as an image says.
+pub fn have_called() {
+    SEVERAL.store(true, Relaxed);
+}
+
 /// The upper thread pointer that belongs to a lower one; zero if none does.
 pub(crate) fn upper_of(lower: usize) -> usize {
     if lower == gate::main_lower() {
         return gate::main_upper();
     }
     LOANS.iter().find(|l| l.lower.load(Relaxed) == lower).map_or(0, |l| l.upper.load(Relaxed))
+}
+
+/// The threads that call MPI and come after this one, where the main one is the first.
+pub(crate) fn callers_after(tid: u32) -> impl Iterator<Item = u32> {
+    let callers = || LOANS.iter().map(|loan| loan.tid.load(Acquire));
+    let before = callers().position(|caller| caller == tid).map_or(0, |at| at + 1);
+    callers().skip(before).filter(|caller| *caller != 0)
 }
 
 #[cfg(test)]

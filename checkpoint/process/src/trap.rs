@@ -3,7 +3,7 @@
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
 use crate::{
-    descriptors, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, threads, timers,
+    descriptors, ending, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, threads, timers,
 };
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -28,7 +28,8 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn mask(&mut self) -> &mut u64 {
+    /// The signals that the caller blocks.
+    pub(crate) fn mask(&mut self) -> &mut u64 {
         // SAFETY: the kernel's mask is the first word of the library's larger one.
         unsafe { &mut *(&raw mut self.context.uc_sigmask).cast::<u64>() }
     }
@@ -49,7 +50,7 @@ impl Call<'_> {
     }
 
     /// Lets the call be made again by the upper half itself, past the fence.
-    fn reissue(&mut self) -> isize {
+    pub(crate) fn reissue(&mut self) -> isize {
         let registers = &mut self.context.uc_mcontext.gregs;
         match stub::stub(registers[REG_RIP as usize] as usize, self.number as usize) {
             Some(stub) => {
@@ -119,6 +120,7 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_clock_gettime => processor_time::clock_gettime(args[0] as c_int, args[1] as *mut libc::timespec),
             libc::SYS_getrusage => processor_time::trapped_getrusage(args),
             libc::SYS_times => processor_time::trapped_times(args[0]),
+            libc::SYS_exit => ending::trapped_exit(call),
             libc::SYS_exit_group => exit(args[0] as c_int),
             libc::SYS_execve | libc::SYS_execveat => trapped_exec(call),
             libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
@@ -156,7 +158,8 @@ unsafe fn strip(mask: usize) {
     }
 }
 
-unsafe fn exit(code: c_int) -> isize {
+/// Ends the process, as the program wants.
+pub(crate) unsafe fn exit(code: c_int) -> isize {
     let hook = ON_EXIT.load(Relaxed);
     if hook != 0 && own::who() == Who::Program {
         let upper = gate::thread_pointer();
@@ -171,7 +174,7 @@ unsafe fn exit(code: c_int) -> isize {
 
 /// Calls a function under another thread pointer; the present one for zero.
 #[unsafe(naked)]
-unsafe extern "C" fn under(fs: usize, function: usize, args: &[usize; 3]) -> isize {
+pub(crate) unsafe extern "C" fn under(fs: usize, function: usize, args: &[usize; 3]) -> isize {
     std::arch::naked_asm!(
         "push rbx",
         "rdfsbase rbx",
