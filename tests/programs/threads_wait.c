@@ -69,6 +69,7 @@ static void ask(int way) {
     static int text[LONG];
     int question = number(rank, way), first = -7, readiness;
     MPI_Status status;
+    MPI_Recv(NULL, 0, MPI_INT, after, way, MPI_COMM_WORLD, &status);
     if (way == 6) MPI_Send(&first, 1, MPI_INT, after, way, calls);
     if (way == 7) {
         MPI_Recv(&readiness, 1, MPI_INT, after, way, calls, &status);
@@ -91,7 +92,10 @@ int main(void) {
         /* One asks after the other; of the one that is asked, the main thread waits for the server. */
         for (int asker = 0; asker < size; asker++) {
             if (asker == rank) ask(way);
-            while (asker == before && served == way) sched_yield();
+            if (asker == before) {
+                MPI_Send(NULL, 0, MPI_INT, before, way, MPI_COMM_WORLD);
+                while (served == way) sched_yield();
+            }
             beat();
         }
     }

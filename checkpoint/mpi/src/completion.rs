@@ -6,8 +6,8 @@ use crate::forward::arguments;
 use crate::outcome::Outcome;
 use crate::requests::Stage;
 use crate::session::{Access, Session, session};
-use crate::waits;
 use crate::shape::Shape;
+use crate::waits;
 use crate::words::{Scratch, read_handle, write_handle};
 use phasecast_abi::{Class, Kind, Procedure, Which};
 

@@ -241,12 +241,20 @@ impl Session {
         if flag == 0 && code == 0 {
             return false;
         }
-        let Some(request) = self.requests.get(number) else { return true };
+        self.completed(number, code, handle, at as usize);
+        true
+    }
+
+    /// Notes that the library has completed a request, with this code and status: it is handed out later. `handle` is what the
+    /// library has made of its own.
+    pub fn completed(&mut self, number: u32, code: i32, mut handle: usize, at: usize) {
+        let library = self.library;
+        let Some(request) = self.requests.get(number) else { return };
         let (what, counts, comm, persistent) = (request.what, request.counts, request.comm, request.persistent);
         let counted = request.counted;
         let saved = if matches!(what, What::Recv | What::Exchange) {
             // SAFETY: filled in by the test.
-            let status = unsafe { read_status(library.abi, at as usize) };
+            let status = unsafe { read_status(library.abi, at) };
             let source = self.sender(request, status.source);
             if counts
                 && !status.cancelled
@@ -258,10 +266,10 @@ impl Session {
             SavedStatus { error: library.abi.error_class_to_neutral(code), ..SavedStatus::from(status) }
         } else if what == What::Other {
             // SAFETY: as above.
-            SavedStatus::from(unsafe { read_status(library.abi, at as usize) })
+            SavedStatus::from(unsafe { read_status(library.abi, at) })
         } else {
             // SAFETY: as above.
-            self.may_be_unsent(number, &unsafe { read_status(library.abi, at as usize) });
+            self.may_be_unsent(number, &unsafe { read_status(library.abi, at) });
             empty_status()
         };
         if what == What::NewComm {
@@ -280,7 +288,6 @@ impl Session {
             }
             self.finish_request(number);
         }
-        true
     }
 
     /// The requests as an image has them, once the network is drained: of a send and receive in one, what was sent is with

@@ -53,6 +53,7 @@ mod translate;
 mod upper;
 mod values;
 mod waits;
+mod wakeups;
 mod windows;
 mod words;
 

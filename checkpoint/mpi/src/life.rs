@@ -261,7 +261,8 @@ fn end_without_world() {
 fn end() -> usize {
     let hooks = session().hooks;
     (hooks.finalize)();
-    let s = session();
+    let mut s = session();
+    s.end_wakeups();
     let library = s.library;
     let (mut private, mut own) = (s.private, s.private_self);
     drop(s);

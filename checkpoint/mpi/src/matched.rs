@@ -6,8 +6,8 @@ use crate::hand_out;
 use crate::point::{Places, with_status};
 use crate::requests::{Matched, Request, SavedStatus, Stage, What};
 use crate::session::{Session, session};
-use crate::waits;
 use crate::shape::Shape;
+use crate::waits;
 use crate::words::{Scratch, handle_bytes, read_handle, read_status, write_handle, write_one_status};
 use phasecast_abi::{Class, Kind};
 

@@ -9,7 +9,7 @@ use crate::requests::Requests;
 use crate::shape::{Shape, shapes};
 use crate::upper::Upper;
 use crate::values::Values;
-use crate::{callbacks, drain, memory, waits};
+use crate::{callbacks, drain, memory, waits, wakeups};
 use phasecast_process::gate::Frame;
 use phasecast_process::threads;
 use rustc_hash::FxHashMap;
@@ -207,6 +207,7 @@ impl Session {
     /// A session for a program that has done nothing yet.
     pub fn new(library: &'static Library, program: Upper, hooks: Hooks) -> Session {
         callbacks::prepare(&program);
+        threads::on_stopping(wakeups::wake);
         let values = Values::new(program, library);
         let shapes = table(values.same(), library);
         map_arena();

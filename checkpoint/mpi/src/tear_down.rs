@@ -73,6 +73,7 @@ impl Session {
                 }
             };
         }
+        self.end_wakeups();
         let (mut private, mut own) = (self.private, self.private_self);
         lower!(library, MPI_Comm_free(&raw mut private));
         lower!(library, MPI_Comm_free(&raw mut own));

@@ -1,12 +1,14 @@
-//! Waiting where several threads call MPI at once. A call that waits is carried out by its nonblocking counterpart and by tests,
-//! so that its thread can step out of it as others stand still for a cut: it goes back to the program's side, where it can
-//! be saved, and makes the call again. What it had posted is a request like those of the program.
+//! Waiting where several threads call MPI at once. A call that waits is carried out by its nonblocking counterpart, tests and
+//! [waits](crate::wakeups) that can be ended, so that its thread can step out of it as others stand still for a cut: it goes
+//! back to the program's side, where it can be saved, and makes the call again. What it had posted is a request like those
+//! of the program.
 use crate::calls::MOST;
-use crate::callbacks;
 use crate::dispatch::Call;
+use crate::requests::Stage;
 use crate::session::{current, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_handle};
+use crate::{callbacks, wakeups};
 use phasecast_abi::{Class, Kind, PROCEDURES, Procedure, SendMode, Side, Timing};
 use phasecast_process::gate::{self, Frame, Made};
 use phasecast_process::threads;
@@ -38,9 +40,6 @@ struct Awaited {
     request: usize,
     status: usize,
 }
-
-/// So many tests are made before other threads may have the processor: what comes soon is not to wait for them.
-const TESTS: u32 = 200;
 
 thread_local! {
     /// Events of the parts of a call that counts them at its end.
@@ -142,7 +141,6 @@ pub unsafe fn message(call: &mut Call) -> usize {
             }
         }
     }
-    let mut tests = 0;
     while let Some(&one) = awaited.last() {
         // SAFETY: the caller's.
         match unsafe { tested(call, one) } {
@@ -156,7 +154,7 @@ pub unsafe fn message(call: &mut Call) -> usize {
                 // SAFETY: the call's frame; nothing that is left has anything to drop.
                 unsafe { gate::again(call.frame) }
             }
-            None => rest(&mut tests),
+            None => wait_for(&[one.request]),
         }
     }
     let events = DEFERRED.take().unwrap_or(0);
@@ -172,7 +170,6 @@ pub unsafe fn until_found(call: &mut Call) -> usize {
     let shape = call.shape;
     let Some(counterpart) = shape.waits.first() else { return 1 };
     let outcount = shape.completion.as_ref().and_then(|places| places.outcount);
-    let mut tests = 0;
     loop {
         let mut flag = 0i32;
         // SAFETY: the caller's.
@@ -186,15 +183,34 @@ pub unsafe fn until_found(call: &mut Call) -> usize {
             // SAFETY: the call's frame; nothing that is left has anything to drop.
             unsafe { gate::again(call.frame) }
         }
-        rest(&mut tests);
+        match &shape.completion {
+            Some(places) => {
+                let (first, count) = places.requests(&|at| call.arg(at));
+                let bytes = handle_bytes(session().values.upper, Kind::Request);
+                // SAFETY: the caller's: so many requests stand there.
+                let handle = |at| unsafe { read_handle(first + at * bytes, bytes) };
+                wait_for(&(0..count).map(handle).collect::<Vec<usize>>());
+            }
+            // The library has no wait for a message that could be ended.
+            None => std::thread::yield_now(),
+        }
     }
 }
 
-/// Nothing has come in so many tests.
-fn rest(tests: &mut u32) {
-    *tests += 1;
-    if *tests > TESTS {
-        std::thread::yield_now();
+/// Waits in the library until one of these requests of the program is complete, and notes it; or until the thread is to step
+/// out.
+fn wait_for(handles: &[usize]) {
+    let mut s = session();
+    let number = |handle: &usize| s.objects.decode(Kind::Request, *handle);
+    let active = |number: &u32| s.requests.get(*number).is_some_and(|request| request.stage == Stage::Active);
+    let numbers: Vec<u32> = handles.iter().filter_map(number).filter(active).collect();
+    let below =
+        |number: &u32| s.objects.get(Kind::Request, *number).map_or(s.library.request_null, |object| object.lower);
+    let requests: Vec<usize> = numbers.iter().map(below).collect();
+    drop(s);
+    if let Some(mut done) = wakeups::wait_any(&requests) {
+        s = session();
+        s.completed(numbers[done.index], done.code, done.handle, done.status.as_mut_ptr() as usize);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stopping the upper half's threads at a cut, letting them go on. A stopped thread stands in the handler of a
 //! signal; the frame that the kernel put on its stack holds all its registers.
-use crate::processor_time::{self, Used};
+use crate::processor_time;
 use crate::processors::{self, Places};
 use crate::repeat::{Waiting, repeat};
 use crate::space::{self, in_range, is_upper_pointer};
@@ -49,17 +49,6 @@ pub struct ThreadState {
     pub name: Name,
 }
 
-/// What an image must hold of the main thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MainState {
-    /// What it must hold of any.
-    pub thread: ThreadState,
-    /// Processor time.
-    pub used: Used,
-    /// The number of the process, as the program knows it.
-    pub process: u32,
-}
-
 struct Slot {
     state: AtomicU32,
     waiting: Waiting,
@@ -85,6 +74,7 @@ static ROUND: AtomicU32 = AtomicU32::new(0);
 static END: AtomicU32 = AtomicU32::new(0);
 /// Why it leaves.
 static WHY: AtomicUsize = AtomicUsize::new(0);
+static ON_STOPPING: AtomicUsize = AtomicUsize::new(0);
 /// Threads are being stopped, or are.
 static STOPPING: AtomicBool = AtomicBool::new(false);
 
@@ -183,16 +173,6 @@ pub(crate) fn probe() {
     send(sys::gettid(), PROBE);
 }
 
-/// Takes the main thread out of those of a program.
-///
-/// # Errors
-/// If it is not among them.
-pub fn main_state(threads: &mut Vec<ThreadState>) -> Result<MainState, Error> {
-    let at = threads.iter().position(|thread| thread.number == sys::getpid());
-    let at = at.ok_or_else(|| Error::Obstacle("its main thread has ended".into()))?;
-    Ok(MainState { thread: threads.swap_remove(at), used: processor_time::used(), process: identity::told() })
-}
-
 /// A thread's name; empty if it has ended.
 pub(crate) fn name(tid: u32) -> Name {
     let told = fs::read(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
@@ -256,6 +236,11 @@ pub(crate) fn is_upper(tid: u32) -> Option<bool> {
     stack.map(in_range)
 }
 
+/// What is called as threads are to be stopped, for those that wait.
+pub fn on_stopping(hook: fn()) {
+    ON_STOPPING.store(hook as *const () as usize, Release);
+}
+
 /// Whether threads are being stopped: one that waits in a call has to [step out](crate::gate::again) of it.
 #[inline(always)]
 pub fn stopping() -> bool {
@@ -268,6 +253,11 @@ pub fn stopping() -> bool {
 /// If one is inside MPI or the host for too long; then all go on.
 pub fn stop() -> Result<Vec<ThreadState>, Error> {
     STOPPING.store(true, Release);
+    let hook = ON_STOPPING.load(Acquire);
+    if hook != 0 {
+        // SAFETY: stored by `on_stopping`.
+        unsafe { std::mem::transmute::<usize, fn()>(hook)() };
+    }
     let result = stop_all();
     if result.is_err() {
         go();

@@ -1,12 +1,35 @@
 //! Making an image's threads again: a new thread that returns from the signal that stopped the old one is the old one.
-use crate::parking::{MainState, Name, ThreadState};
+use crate::parking::{Name, ThreadState};
+use crate::processor_time::{self, Used};
 use crate::processors::{self, Mask};
 use crate::sys::{self, failed, syscall};
 use crate::xstate;
 use crate::{Error, gate, identity};
+use serde::{Deserialize, Serialize};
 use std::arch::{asm, naked_asm};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::*};
+
+/// What an image must hold of the main thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MainState {
+    /// What it must hold of any.
+    pub thread: ThreadState,
+    /// Processor time.
+    pub used: Used,
+    /// The number of the process, as the program knows it.
+    pub process: u32,
+}
+
+/// Takes the main thread out of those of a program.
+///
+/// # Errors
+/// If it is not among them.
+pub fn main_state(threads: &mut Vec<ThreadState>) -> Result<MainState, Error> {
+    let at = threads.iter().position(|thread| thread.number == sys::getpid());
+    let at = at.ok_or_else(|| Error::Obstacle("its main thread has ended".into()))?;
+    Ok(MainState { thread: threads.swap_remove(at), used: processor_time::used(), process: identity::told() })
+}
 
 /// The instruction that calls the kernel.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];

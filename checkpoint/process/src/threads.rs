@@ -2,10 +2,10 @@
 //! them again at a restart.
 pub use crate::asking::{Answer, Standing, ask, on_ask};
 pub use crate::ending::end;
-pub use crate::parking::{MainState, ThreadState, go, leave, main_state, stop, stopping};
+pub use crate::parking::{ThreadState, go, leave, on_stopping, stop, stopping};
 pub(crate) use crate::parking::{probe, stop_entry};
 pub use crate::processors::Places;
-pub use crate::rebirth::{recreate, release, restore_main, resume};
+pub use crate::rebirth::{MainState, main_state, recreate, release, restore_main, resume};
 pub use crate::returned::Returned;
 pub use crate::signals::STOP as ASKING;
 use crate::sys::{self, failed, syscall};
