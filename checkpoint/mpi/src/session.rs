@@ -300,8 +300,11 @@ impl Session {
     /// So many events happened.
     #[inline(always)]
     pub fn count(&mut self, events: u64) {
-        let events = if threads::several() { waits::deferred(events) } else { events };
-        self.events += if self.hooks.collectives || callbacks::inside() { 0 } else { events };
+        self.events += match threads::several() {
+            _ if self.hooks.collectives || callbacks::inside() => 0,
+            true => waits::deferred(events),
+            false => events,
+        };
         self.look();
     }
 

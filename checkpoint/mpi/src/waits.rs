@@ -42,19 +42,26 @@ struct Awaited {
 }
 
 thread_local! {
-    /// Events of the parts of a call that counts them at its end.
-    static DEFERRED: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The procedure of a call that counts the events of its parts at its end, and how many there are.
+    static DEFERRED: Cell<Option<(u32, u64)>> = const { Cell::new(None) };
 }
 
-/// How many of these events are to be counted now.
+/// How many of these events, of a call of the calling thread, are to be counted now. What was deferred in a call that an
+/// exception has left is over: the thread is in another one, or in one that has begun anew.
 pub fn deferred(events: u64) -> u64 {
+    // SAFETY: the frame of the call that the thread is in.
+    let index = unsafe { callbacks::FRAME.get().as_ref() }.map(|frame| frame.index);
     match DEFERRED.get() {
-        Some(before) => {
-            DEFERRED.set(Some(before + events));
+        Some((of, before)) if Some(of) == index => {
+            DEFERRED.set(Some((of, before + events)));
             0
         }
-        None => events,
+        _ => events,
     }
+}
+
+fn deferred_now() -> u64 {
+    DEFERRED.take().map_or(0, |(_, events)| events)
 }
 
 /// The counterparts of a procedure that waits; none of others.
@@ -128,7 +135,7 @@ pub unsafe fn message(call: &mut Call) -> usize {
     let name = call.shape.procedure.name;
     let before = session().stepped_out.remove(&fs).filter(|before| before.procedure == name);
     let (mut code, mut awaited) = (0, Vec::new());
-    DEFERRED.set(Some(before.as_ref().map_or(0, |before| before.events)));
+    DEFERRED.set(Some((call.index as u32, before.as_ref().map_or(0, |before| before.events))));
     match before {
         Some(before) => awaited = before.awaited,
         None => {
@@ -149,7 +156,7 @@ pub unsafe fn message(call: &mut Call) -> usize {
                 awaited.pop();
             }
             None if threads::stopping() => {
-                let (procedure, events) = (name.to_owned(), DEFERRED.take().unwrap_or(0));
+                let (procedure, events) = (name.to_owned(), deferred_now());
                 session().stepped_out.insert(fs, SteppedOut { procedure, awaited, events });
                 // SAFETY: the call's frame; nothing that is left has anything to drop.
                 unsafe { gate::again(call.frame) }
@@ -157,7 +164,7 @@ pub unsafe fn message(call: &mut Call) -> usize {
             None => wait_for(&[one.request]),
         }
     }
-    let events = DEFERRED.take().unwrap_or(0);
+    let events = deferred_now();
     session().count(events);
     code
 }
