@@ -9,7 +9,7 @@ use crate::session::{current, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_handle};
 use crate::{callbacks, wakeups};
-use phasecast_abi::{Class, Kind, PROCEDURES, Procedure, SendMode, Side, Timing};
+use phasecast_abi::{Class, Kind, PROCEDURES, Procedure, SendMode, Side, Timing, Which};
 use phasecast_process::gate::{self, Frame, Made};
 use phasecast_process::threads;
 use serde::{Deserialize, Serialize};
@@ -161,7 +161,7 @@ pub unsafe fn message(call: &mut Call) -> usize {
                 // SAFETY: the call's frame; nothing that is left has anything to drop.
                 unsafe { gate::again(call.frame) }
             }
-            None => wait_for(&[one.request]),
+            None => wait_for(&[one.request], true),
         }
     }
     let events = deferred_now();
@@ -196,7 +196,7 @@ pub unsafe fn until_found(call: &mut Call) -> usize {
                 let bytes = handle_bytes(session().values.upper, Kind::Request);
                 // SAFETY: the caller's: so many requests stand there.
                 let handle = |at| unsafe { read_handle(first + at * bytes, bytes) };
-                wait_for(&(0..count).map(handle).collect::<Vec<usize>>());
+                wait_for(&(0..count).map(handle).collect::<Vec<usize>>(), places.which == Which::All);
             }
             // The library has no wait for a message that could be ended.
             None => std::thread::yield_now(),
@@ -204,20 +204,24 @@ pub unsafe fn until_found(call: &mut Call) -> usize {
     }
 }
 
-/// Waits in the library until one of these requests of the program is complete, and notes it; or until the thread is to step
-/// out.
-fn wait_for(handles: &[usize]) {
-    let mut s = session();
+/// Waits in the library until one of these requests of the program is complete, or all are, and notes it; or until the thread
+/// is to step out.
+fn wait_for(handles: &[usize], all: bool) {
+    let s = session();
     let number = |handle: &usize| s.objects.decode(Kind::Request, *handle);
     let active = |number: &u32| s.requests.get(*number).is_some_and(|request| request.stage == Stage::Active);
-    let numbers: Vec<u32> = handles.iter().filter_map(number).filter(active).collect();
-    let below =
-        |number: &u32| s.objects.get(Kind::Request, *number).map_or(s.library.request_null, |object| object.lower);
-    let requests: Vec<usize> = numbers.iter().map(below).collect();
+    let mut numbers: Vec<u32> = handles.iter().filter_map(number).filter(active).collect();
+    let null = s.library.request_null;
+    let below = |number: &u32| s.objects.get(Kind::Request, *number).map_or(null, |object| object.lower);
+    let mut requests: Vec<usize> = numbers.iter().map(below).collect();
     drop(s);
-    if let Some(mut done) = wakeups::wait_any(&requests) {
-        s = session();
-        s.completed(numbers[done.index], done.code, done.handle, done.status.as_mut_ptr() as usize);
+    while let Some(mut done) = wakeups::wait_any(&requests) {
+        let number = numbers.swap_remove(done.index);
+        requests.swap_remove(done.index);
+        session().completed(number, done.code, done.handle, done.status.as_mut_ptr() as usize);
+        if !all || numbers.is_empty() {
+            break;
+        }
     }
 }
 
