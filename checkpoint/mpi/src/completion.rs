@@ -46,9 +46,16 @@ impl Places {
         })
     }
 
-    /// Where the program's requests stand, and how many there are.
-    pub fn requests(&self, arg: &impl Fn(usize) -> usize) -> (usize, usize) {
-        (arg(self.requests), self.count.map_or(1, |at| arg(at) as i32 as usize))
+    /// The handles of the program's requests, of so many bytes each.
+    ///
+    /// # Safety
+    /// The arguments of a call of the procedure, which has not returned while they are read.
+    #[inline(always)]
+    pub unsafe fn handles(&self, arg: impl Fn(usize) -> usize, bytes: usize) -> impl ExactSizeIterator<Item = usize> {
+        let count = self.count.map_or(1, |at| (arg(at) as i32).max(0) as usize);
+        let first = arg(self.requests);
+        // SAFETY: the caller's: so many requests stand there.
+        (0..count).map(move |at| unsafe { read_handle(first + at * bytes, bytes) })
     }
 }
 
@@ -68,22 +75,21 @@ pub unsafe fn complete(call: &mut Call) -> usize {
         // SAFETY: the caller's.
         return unsafe { complete_one(call, s, shape, places) };
     }
-    let count = places.count.map_or(1, |at| (call.arg(at) as i32).max(0) as usize);
     let (upper, lower) = (s.values.upper, s.values.lower);
     let (above, under) = (upper.layout().handle_bytes, lower.layout().handle_bytes);
+    // SAFETY: the caller's.
+    let asked = unsafe { places.handles(|at| call.arg(at), above) };
+    let count = asked.len();
     let mut scratch = Scratch::new();
     let handles = scratch.take(count * under);
     let numbers = scratch.take(count * 4) as *mut u32;
     let size = lower.layout().status.size;
     let statuses = scratch.take(if places.which == Which::Any { 1 } else { count } * size);
     let null = s.library.request_null;
-    for i in 0..count {
-        // SAFETY: the caller's: so many requests stand there; the arrays of ours are as long.
-        unsafe {
-            let handle = read_handle(call.arg(places.requests) + i * above, above);
-            let number = s.objects.decode(Kind::Request, handle);
-            numbers.add(i).write(number.unwrap_or(u32::MAX));
-        }
+    for (i, handle) in asked.enumerate() {
+        let number = s.objects.decode(Kind::Request, handle);
+        // SAFETY: the array of ours is as long.
+        unsafe { numbers.add(i).write(number.unwrap_or(u32::MAX)) };
     }
     // SAFETY: filled in above.
     let numbers = unsafe { std::slice::from_raw_parts_mut(numbers, count) };

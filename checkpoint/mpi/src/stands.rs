@@ -3,7 +3,6 @@
 use crate::requests::{Request, Stage};
 use crate::session::{Session, current};
 use crate::shape::Shape;
-use crate::words::read_handle;
 use phasecast_abi::Kind;
 use phasecast_process::gate::Frame;
 use phasecast_process::threads::{self, Standing};
@@ -121,11 +120,9 @@ fn waits_for(frame: &Frame, s: &Session, shape: &Shape, ranks: &mut Ranks<'_>) -
     // SAFETY: an argument of the frame's procedure.
     let arg = |at: usize| unsafe { frame.arg(at) };
     if let Some(places) = &shape.completion {
-        let (first, count) = places.requests(&arg);
-        let bytes = s.values.upper.layout().handle_bytes_of(Kind::Request);
-        for at in 0..count.min(MOST) {
-            // SAFETY: the program's array of requests, or its one.
-            let handle = unsafe { read_handle(first + at * bytes, bytes) };
+        // SAFETY: the arguments of the procedure that the frame's call is in.
+        let handles = unsafe { places.handles(arg, s.values.upper.layout().handle_bytes) };
+        for handle in handles.take(MOST) {
             let request = s.objects.decode(Kind::Request, handle).and_then(|number| s.requests.get(number));
             if let Some(request) = request.filter(|request| request.stage == Stage::Active) {
                 of_request(s, request, ranks)?;

@@ -7,7 +7,7 @@ use crate::dispatch::Call;
 use crate::requests::Stage;
 use crate::session::{current, session};
 use crate::shape::Shape;
-use crate::words::{handle_bytes, read_handle};
+use crate::words::read_handle;
 use crate::{callbacks, wakeups};
 use phasecast_abi::{Class, Kind, PROCEDURES, Procedure, SendMode, Side, Timing, Which};
 use phasecast_process::gate::{self, Frame, Made};
@@ -192,11 +192,10 @@ pub unsafe fn until_found(call: &mut Call) -> usize {
         }
         match &shape.completion {
             Some(places) => {
-                let (first, count) = places.requests(&|at| call.arg(at));
-                let bytes = handle_bytes(session().values.upper, Kind::Request);
-                // SAFETY: the caller's: so many requests stand there.
-                let handle = |at| unsafe { read_handle(first + at * bytes, bytes) };
-                wait_for(&(0..count).map(handle).collect::<Vec<usize>>(), places.which == Which::All);
+                let bytes = session().values.upper.layout().handle_bytes;
+                // SAFETY: the caller's.
+                let handles = unsafe { places.handles(|at| call.arg(at), bytes) };
+                wait_for(&handles.collect::<Vec<usize>>(), places.which == Which::All);
             }
             // The library has no wait for a message that could be ended.
             None => std::thread::yield_now(),
@@ -267,7 +266,7 @@ unsafe fn post(call: &Call, part: &Counterpart) -> Result<Awaited, usize> {
     let status = call.shape.point.status.filter(|_| receives).map(|at| call.arg(at));
     Ok(Awaited {
         // SAFETY: the call has written a handle there.
-        request: unsafe { read_handle(at, handle_bytes(s.values.upper, Kind::Request)) },
+        request: unsafe { read_handle(at, s.values.upper.layout().handle_bytes) },
         status: status.unwrap_or(s.values.upper.layout().status_ignore),
     })
 }

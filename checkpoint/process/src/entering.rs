@@ -7,6 +7,28 @@ use std::sync::atomic::AtomicUsize;
 
 static HOST_STACK: AtomicUsize = AtomicUsize::new(0);
 
+/// Saves what a caller of the host expects to find again, and where.
+macro_rules! save_host {
+    () => {
+        concat!(
+            "push rbx\n push rbp\n push r12\n push r13\n push r14\n push r15\n",
+            "sub rsp, 8\n stmxcsr [rsp]\n fnstcw [rsp + 4]\n",
+            "mov [rip + {host}], rsp",
+        )
+    };
+}
+
+/// Brings back what [`save_host`] has saved.
+macro_rules! restore_host {
+    () => {
+        concat!(
+            "mov rsp, [rip + {host}]\n",
+            "ldmxcsr [rsp]\n fldcw [rsp + 4]\n add rsp, 8\n",
+            "pop r15\n pop r14\n pop r13\n pop r12\n pop rbp\n pop rbx",
+        )
+    };
+}
+
 /// Starts an upper half: jumps to `entry` with the stack pointer `stack`, as the kernel's exec does. Returns what
 /// [`leave`] is given, if the upper half does not end the process.
 ///
@@ -16,16 +38,7 @@ static HOST_STACK: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(naked)]
 pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
     naked_asm!(
-        "push rbx",
-        "push rbp",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "sub rsp, 8",
-        "stmxcsr [rsp]",
-        "fnstcw [rsp + 4]",
-        "mov [rip + {host}], rsp",
+        save_host!(),
         "mov rsp, rsi",
         "mov rax, rdi",
         "xor edx, edx",
@@ -46,16 +59,7 @@ pub unsafe extern "C" fn enter(entry: usize, stack: usize) -> usize {
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn resume(fs: usize, frame: usize) -> usize {
     naked_asm!(
-        "push rbx",
-        "push rbp",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "sub rsp, 8",
-        "stmxcsr [rsp]",
-        "fnstcw [rsp + 4]",
-        "mov [rip + {host}], rsp",
+        save_host!(),
         "mov rsp, rsi",
         "cmp rdi, [rip + {by_segment}]",
         "jne 3f",
@@ -106,17 +110,8 @@ pub(crate) unsafe extern "C" fn leave_handler(why: usize) -> ! {
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn leave(why: usize) -> ! {
     naked_asm!(
-        "mov rsp, [rip + {host}]",
         "mov rax, rdi",
-        "ldmxcsr [rsp]",
-        "fldcw [rsp + 4]",
-        "add rsp, 8",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbp",
-        "pop rbx",
+        restore_host!(),
         "cld",
         "ret",
         host = sym HOST_STACK,
