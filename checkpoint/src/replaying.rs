@@ -214,7 +214,7 @@ fn one_step(
     replay.watch = watch;
     // SAFETY: the memory of the image is in place, its threads are those that were saved with it.
     unsafe {
-        threads::restore_main(&main_state);
+        threads::restore_main(&main_state)?;
         threads::recreate(&thread_state)?;
     }
     let restart_s = started.elapsed().as_secs_f64();

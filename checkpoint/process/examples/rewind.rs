@@ -116,7 +116,7 @@ fn back(scratch: &std::path::Path, round: usize) -> Result<MainState, Box<dyn An
     signal_state::restore(&image.signals);
     // SAFETY: the memory is back.
     unsafe {
-        threads::restore_main(&image.main);
+        threads::restore_main(&image.main)?;
         threads::recreate(&image.threads)?;
     }
     processor_time::go_on(&image.main.used);

@@ -21,6 +21,7 @@ pub mod files;
 pub mod gate;
 mod gate_clock;
 mod identity;
+mod late_binding;
 pub mod loader;
 mod mappings;
 mod named;

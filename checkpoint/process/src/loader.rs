@@ -2,7 +2,7 @@
 //! linker into the range, sets the break, builds the stack.
 use crate::elf::Elf;
 use crate::space::{self, RANGE};
-use crate::{Error, descriptors, stack};
+use crate::{Error, descriptors, late_binding, stack};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -129,13 +129,16 @@ pub(crate) fn load(start: &Start, name: OsString) -> Result<Loaded, Error> {
     let len = linker_last - linker_first;
     let place = space::find(len).ok_or(Error::NoRoom { bytes: len })?;
     let base = map(&linker, &linker_file, "the dynamic linker", place)?;
+    let rooms = late_binding::find(&linker, &linker_file);
+    let binds_late = !rooms.is_empty();
+    late_binding::set(rooms.into_iter().map(|room| base.wrapping_add(room)).collect());
     let image = stack::Image {
         headers: bias.wrapping_add(elf.headers),
         header_count: elf.header_count,
         entry: bias.wrapping_add(elf.entry),
         linker: base,
     };
-    let stack = stack::fill(area, args, environment(start), program.clone().into_os_string(), &image)?;
+    let stack = stack::fill(area, args, environment(start, binds_late), program.clone().into_os_string(), &image)?;
     descriptors::set_program(&program.canonicalize().unwrap_or(program));
     Ok(Loaded { entry: base.wrapping_add(linker.entry), stack })
 }
@@ -212,10 +215,9 @@ fn map(elf: &Elf, file: &File, what: &'static str, at: usize) -> Result<usize, E
     Ok(bias)
 }
 
-/// The upper half's environment: the facade first among what is preloaded, all symbols bound at the start (a later
-/// binding would run the dynamic linker under a wrong processor), no restartable sequences (the lower half's are
-/// registered), the baseline.
-fn environment(start: &Start) -> Vec<OsString> {
+/// The upper half's environment: the facade first among what is preloaded, all symbols bound at the start unless they can be
+/// [later](late_binding), no restartable sequences (the lower half's are registered), the baseline.
+fn environment(start: &Start, binds_late: bool) -> Vec<OsString> {
     let mut env = start.env.clone();
     let mut set = |name: &str, value: &dyn Fn(Option<&OsStr>) -> OsString| {
         match env.iter_mut().find(|(n, _)| n == name) {
@@ -233,7 +235,9 @@ fn environment(start: &Start) -> Vec<OsString> {
             list
         });
     }
-    set("LD_BIND_NOW", &|_| "1".into());
+    if !binds_late {
+        set("LD_BIND_NOW", &|_| "1".into());
+    }
     set("GLIBC_TUNABLES", &|old| {
         let mut list = old.map(OsStr::to_owned).unwrap_or_default();
         if !list.is_empty() {

@@ -4,7 +4,7 @@ use crate::processor_time::{self, Used};
 use crate::processors::{self, Mask};
 use crate::sys::{self, failed, syscall};
 use crate::xstate;
-use crate::{Error, gate, identity};
+use crate::{Error, gate, identity, late_binding};
 use serde::{Deserialize, Serialize};
 use std::arch::{asm, naked_asm};
 use std::io;
@@ -72,7 +72,11 @@ unsafe fn adopt(number: u32, tid_address: usize, robust: (usize, usize), name: &
 ///
 /// # Safety
 /// The state is of the image whose memory was restored.
-pub unsafe fn restore_main(state: &MainState) {
+///
+/// # Errors
+/// If what depends on the processor cannot be written into its memory.
+pub unsafe fn restore_main(state: &MainState) -> Result<(), Error> {
+    late_binding::fit().map_err(|error| Error::Obstacle(format!("its memory cannot be written to: {error}")))?;
     let thread = &state.thread;
     if let Some(mask) = processors::here(&thread.places) {
         mask.set();
@@ -81,6 +85,7 @@ pub unsafe fn restore_main(state: &MainState) {
     // SAFETY: the caller's.
     unsafe { adopt(identity::told(), thread.tid_address, thread.robust, &thread.name) }
     gate::set_main_upper(thread.fs);
+    Ok(())
 }
 
 /// Brings the wide registers of a stopped thread into the form of this processor.

@@ -1,9 +1,9 @@
 //! The upper half's addresses: which are taken, where a new mapping goes, the emulated break. Mappings are placed as
 //! the kernel places them (top-down, packed, huge-page bounds by its own rule), since a program's speed depends on it.
 //! The table is usable from the trap handler: no allocation, no thread-local storage.
-use crate::Error;
 use crate::own::Guarded;
 use crate::sys::{failed, syscall};
+use crate::{Error, late_binding};
 use libc::c_int;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -36,6 +36,8 @@ pub struct SpaceState {
     pub stubs: Vec<(usize, usize)>,
     /// Segments of System V that are attached: address and length.
     pub attached: Vec<(usize, usize)>,
+    /// Where its dynamic linker holds how much room on the stack it takes for the registers of a processor.
+    pub rooms: Vec<usize>,
 }
 
 pub(crate) struct Table {
@@ -213,7 +215,7 @@ pub fn state() -> Result<SpaceState, Error> {
     let (brk_start, brk, stack) = (table.brk_start, table.brk, table.stack);
     drop(table);
     let (stubs, attached) = (crate::stub::list(), crate::mappings::attached());
-    Ok(SpaceState { occupied, brk_start, brk, stack, stubs, attached })
+    Ok(SpaceState { occupied, brk_start, brk, stack, stubs, attached, rooms: late_binding::rooms() })
 }
 
 /// Takes the table over from an image; the mappings themselves are the caller's to make.
@@ -229,6 +231,7 @@ pub fn set_state(state: &SpaceState) -> Result<(), Error> {
     }
     crate::stub::set(&state.stubs)?;
     crate::mappings::set_attached(&state.attached);
+    late_binding::set(state.rooms.clone());
     let mut table = TABLE.lock();
     table.count = state.occupied.len();
     let count = table.count;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Version of this part.
-pub const FORMAT: u16 = 18;
+pub const FORMAT: u16 = 19;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
