@@ -2,11 +2,12 @@
 //! there as its processor needed when the program started. After a restart on a processor with wider registers that would be
 //! too little: the room is made larger. Where a dynamic linker is not known to do so in the way of glibc, all symbols are
 //! bound at the start.
-use crate::elf::Elf;
+use crate::elf::{Elf, Segment};
 use crate::space::RANGE;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
@@ -14,13 +15,14 @@ use std::sync::Mutex;
 const TAKES_ROOM: [u8; 3] = [0x48, 0x2b, 0x25];
 /// What is saved beside the state of the processor, and more: 64 bytes in glibc 2.36.
 const BESIDE: usize = 512;
-/// No room is larger.
-const MOST: usize = 1 << 14;
-/// SSE, AVX, bounds, and masks and registers of AVX-512: what glibc saves.
-const SAVED: u32 = 0xee;
 
 /// Where the dynamic linker of the upper half holds how much room it takes.
 static ROOMS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Where words of a segment may begin.
+fn words(segment: &Segment) -> Range<usize> {
+    segment.address..segment.address + segment.len.saturating_sub(7)
+}
 
 /// Addresses, relative to the base, at which a dynamic linker holds how much room it takes on the stack.
 pub(crate) fn find(linker: &Elf, file: &File) -> Vec<usize> {
@@ -37,12 +39,8 @@ pub(crate) fn find(linker: &Elf, file: &File) -> Vec<usize> {
     }
     found.sort_unstable();
     found.dedup();
-    let data = |address: usize| {
-        let within =
-            |of: &&crate::elf::Segment| (of.address..(of.address + of.len).saturating_sub(7)).contains(&address);
-        linker.segments.iter().find(within).is_some_and(|of| of.protection & libc::PROT_WRITE != 0)
-    };
-    found.retain(|&address| data(address));
+    let data = linker.segments.iter().filter(|segment| segment.protection & libc::PROT_WRITE != 0).map(words);
+    found.retain(|word| data.clone().any(|words| words.contains(word)));
     found
 }
 
@@ -68,17 +66,13 @@ pub(crate) fn fit() -> io::Result<()> {
     enlarge(rooms.into_iter().filter(|room| RANGE.contains(room)), needed())
 }
 
-/// The room that this processor may need.
+/// The room that all registers of this processor need.
 fn needed() -> usize {
-    if __cpuid(0).eax < 0xd {
+    const STATE: u32 = 0xd;
+    if __cpuid(0).eax < STATE {
         return 0;
     }
-    let saved = __cpuid_count(0xd, 0).eax & SAVED;
-    let ends = (2..8).filter(|part| saved & 1 << part != 0).map(|part| {
-        let part = __cpuid_count(0xd, part);
-        (part.ebx + part.eax) as usize
-    });
-    ends.max().map_or(0, |end| (end + BESIDE).next_multiple_of(64))
+    (__cpuid_count(STATE, 0).ebx as usize + BESIDE).next_multiple_of(64)
 }
 
 /// Makes rooms larger that are smaller than this; those without any take none of a changing size. They lie in memory that
@@ -88,7 +82,7 @@ fn enlarge(mut rooms: impl Iterator<Item = usize>, to: usize) -> io::Result<()> 
     rooms.try_for_each(|room| {
         let mut word = [0; 8];
         memory.read_exact_at(&mut word, room as u64)?;
-        if (1..to).contains(&usize::from_le_bytes(word)) && to <= MOST {
+        if (1..to).contains(&usize::from_le_bytes(word)) {
             memory.write_all_at(&to.to_le_bytes(), room as u64)?;
         }
         Ok(())
