@@ -4,7 +4,7 @@
 //! carry over from the base run because the stream of completed communications is the same from run to run; the
 //! hash of each piece's symbols is compared to see that it is.
 use phasecast_analyzer::symbol::{SegmentHasher, Symbols};
-use phasecast_analyzer::{Analysis, Order};
+use phasecast_analyzer::{Analysis, Order, Piece};
 use phasecast_trace::{Event, Nanos, Rank};
 
 /// Where the stream first left that of the base run.
@@ -34,8 +34,8 @@ pub struct Tracker<'a> {
     pub strange: usize,
     /// The first of them.
     pub divergence: Option<Divergence>,
-    base_total: u64,
-    base_done: u64,
+    base_total: f64,
+    base_done: f64,
 }
 
 impl<'a> Tracker<'a> {
@@ -54,8 +54,8 @@ impl<'a> Tracker<'a> {
             hasher: SegmentHasher::new(&Symbols::new(&analysis.volume_classes, procedures, analysis.order)),
             strange: 0,
             divergence: None,
-            base_total: pieces.iter().map(|p| p.time.0).sum(),
-            base_done: 0,
+            base_total: pieces.iter().map(Piece::profile).sum(),
+            base_done: 0.0,
         };
         // What ends before this rank's first event.
         tracker.close_up_to(started);
@@ -72,9 +72,9 @@ impl<'a> Tracker<'a> {
         self.next
     }
 
-    /// Share of the base run's time that lies behind, 0 to 1.
+    /// Share of the base runs' mean time that lies behind, 0 to 1.
     pub fn progress(&self) -> f64 {
-        if self.base_total == 0 { 1.0 } else { self.base_done as f64 / self.base_total as f64 }
+        if self.base_total > 0.0 { (self.base_done / self.base_total).min(1.0) } else { 1.0 }
     }
 
     /// Time from the start of the process to the end of the last whole piece.
@@ -124,7 +124,7 @@ impl<'a> Tracker<'a> {
             self.divergence.get_or_insert(first);
         }
         self.times[self.next] = Some(at.since(self.boundary));
-        self.base_done += piece.time.0;
+        self.base_done += piece.profile();
         self.boundary = self.boundary.max(at);
         self.piece_start = self.events;
         self.next += 1;
@@ -138,26 +138,45 @@ mod tests {
     use phasecast_trace::model::{PEER_NONE, TAG_NONE};
     use phasecast_trace::{CommId, EventKind, ProcId};
 
+    fn event(at: u64) -> Event {
+        Event {
+            kind: EventKind::Collective,
+            peer: PEER_NONE,
+            tag: TAG_NONE,
+            bytes: 0,
+            comm: CommId(0),
+            proc: ProcId(0),
+            wildcard: false,
+            thread: 0,
+            site: 0,
+            enter: Nanos(at),
+            exit: Nanos(at),
+        }
+    }
+
+    fn tracker(analysis: &Analysis) -> Tracker<'_> {
+        Tracker::new(analysis, Rank(0), Nanos(0), &["MPI_Barrier".into()])
+    }
+
+    /// One base run that was slow to start must not count the start for more of the run than the estimate does.
+    #[test]
+    fn progress_is_a_share_of_the_mean_of_the_base_runs() {
+        let mut analysis = two_kinds(2);
+        analysis.pieces[0][0].time.0 *= 10;
+        let mut tracker = tracker(&analysis);
+        tracker.event(&event(1));
+        let all = &analysis.pieces[0];
+        let share = all[0].profile() / all.iter().map(Piece::profile).sum::<f64>();
+        assert!((tracker.progress() - share).abs() < 1e-9, "{} for {share}", tracker.progress());
+    }
+
     /// The pieces of these analyses have an event each.
     #[test]
     fn a_run_of_another_length_is_another() {
         let analysis = two_kinds(2);
         let whole = analysis.events[0];
         let left = |events: u64| {
-            let mut tracker = Tracker::new(&analysis, Rank(0), Nanos(0), &["MPI_Barrier".into()]);
-            let event = |at| Event {
-                kind: EventKind::Collective,
-                peer: PEER_NONE,
-                tag: TAG_NONE,
-                bytes: 0,
-                comm: CommId(0),
-                proc: ProcId(0),
-                wildcard: false,
-                thread: 0,
-                site: 0,
-                enter: Nanos(at),
-                exit: Nanos(at),
-            };
+            let mut tracker = tracker(&analysis);
             (1..=events).for_each(|at| tracker.event(&event(at)));
             (0..2).for_each(|_| tracker.end(Nanos(events + 1)));
             (tracker.strange, tracker.divergence.map(|left| left.event))
