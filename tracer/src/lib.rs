@@ -28,3 +28,5 @@ mod requests;
 mod sink;
 mod slot;
 mod thread;
+
+phasecast_preload::dlsym!();

@@ -22,6 +22,8 @@ mod symbols {
     include!(concat!(env!("OUT_DIR"), "/symbols.rs"));
 }
 
+phasecast_preload::dlsym!();
+
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: unsafe extern "C" fn() = symbols::phasecast_facade_starts;

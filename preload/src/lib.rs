@@ -1,0 +1,94 @@
+//! What the libraries share that are put in front of a program's MPI, the tracer and the facade: their procedures are found
+//! also by a program that asks the dynamic linker for those of its MPI library, by the library's handle (Python's `ctypes`,
+//! numba, Julia). That search begins at the library, so that nothing that was loaded before it counts.
+#![no_std]
+
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+/// Defines `dlsym` in a library. Where the search depends on who asks (`RTLD_NEXT`, `RTLD_DEFAULT`), it is passed on as if
+/// the asker had called the C library.
+#[macro_export]
+macro_rules! dlsym {
+    () => {
+        /// # Safety
+        /// As `dlsym` of the C library.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn dlsym() {
+            core::arch::naked_asm!(
+                "lea rax, [rdi + 1]",
+                "cmp rax, 1",
+                "jbe 2f",
+                "jmp {by_handle}",
+                "2:",
+                "push rdi",
+                "push rsi",
+                "sub rsp, 8",
+                "call {of_libc}",
+                "add rsp, 8",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                by_handle = sym $crate::by_handle,
+                of_libc = sym $crate::of_libc,
+            )
+        }
+    };
+}
+
+/// The C library's `dlsym`.
+#[doc(hidden)]
+pub extern "C" fn of_libc() -> usize {
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    match FOUND.load(Relaxed) {
+        0 => {
+            // SAFETY: names that end in zero; the version is the oldest of this architecture, and every C library's.
+            let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), c"GLIBC_2.2.5".as_ptr()) };
+            FOUND.store(found as usize, Relaxed);
+            found as usize
+        }
+        found => found,
+    }
+}
+
+/// What a library has by this name, or this library's own where that is a procedure of an MPI library.
+///
+/// # Safety
+/// As `dlsym`.
+#[doc(hidden)]
+pub unsafe extern "C" fn by_handle(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller's.
+    unsafe {
+        let lookup = core::mem::transmute::<usize, Lookup>(of_libc());
+        let found = lookup(handle, name);
+        let text = CStr::from_ptr(name).to_bytes();
+        let is_procedure = !found.is_null() && (text.starts_with(b"MPI_") || text.starts_with(b"PMPI_"));
+        if is_procedure { own(lookup, handle, name, found).unwrap_or(found) } else { found }
+    }
+}
+
+/// This library's own, if `found` is an MPI library's, and not that of a tool around one or of a stub.
+unsafe fn own(lookup: Lookup, handle: *mut c_void, name: *const c_char, found: *mut c_void) -> Option<*mut c_void> {
+    // SAFETY: the caller's handle, and names that end in zero.
+    unsafe {
+        let proof = lookup(handle, c"PMPI_Init".as_ptr());
+        if proof.is_null() {
+            // Nobody asked for it, so nobody is to be told of it.
+            libc::dlerror();
+            return None;
+        }
+        let own = lookup(libc::RTLD_DEFAULT, name);
+        (object(proof)? == object(found)? && object(own)? == object(by_handle as *mut c_void)?).then_some(own)
+    }
+}
+
+/// The beginning of the object that holds an address.
+fn object(address: *mut c_void) -> Option<*mut c_void> {
+    // SAFETY: a record of numbers and pointers, which is written to.
+    let mut info = unsafe { core::mem::zeroed::<libc::Dl_info>() };
+    // SAFETY: as above.
+    (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info.dli_fbase)
+}
