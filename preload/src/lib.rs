@@ -1,6 +1,6 @@
 //! What the libraries share that are put in front of a program's MPI, the tracer and the facade: their procedures are found
 //! also by a program that asks the dynamic linker for those of its MPI library, by the library's handle (Python's `ctypes`,
-//! numba, Julia). That search begins at the library, so that nothing that was loaded before it counts.
+//! numba). That search begins at the library, so that nothing that was loaded before it counts.
 #![no_std]
 
 use core::ffi::{CStr, c_char, c_void};
