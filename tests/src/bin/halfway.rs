@@ -8,7 +8,7 @@ use phasecast_analyzer::cuts_at_every_position;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, ReplayReport, Step};
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::phasecast;
-use phasecast_tests::process::{Outcome, start};
+use phasecast_tests::process::start;
 use phasecast_tests::split::report;
 use phasecast_trace::{Rank, Trace};
 use std::fs;
@@ -139,7 +139,7 @@ impl Case {
         let ended = start(command).finish_within(LIMIT);
         let last = |text: &str| text.chars().skip(text.chars().count().saturating_sub(3000)).collect::<String>();
         match ended {
-            Ok(Outcome { code: 0, stdout, .. }) if stdout.contains(&self.prints) => Ok(()),
+            Ok(o) if o.code == 0 && [&o.stdout, &o.stderr].iter().any(|text| text.contains(&self.prints)) => Ok(()),
             Ok(o) => Err(format!("exit code {}: {} {}", o.code, last(&o.stdout), last(&o.stderr))),
             Err(o) => Err(format!("more than {LIMIT:?}: {} {}", last(&o.stdout), last(&o.stderr))),
         }
