@@ -6,7 +6,7 @@ use crate::words::{handle_bytes, read_handle, write_handle};
 use phasecast_abi::Kind;
 use phasecast_process::threads;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*, fence};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::*, fence};
 
 /// As many threads may wait.
 const MOST: usize = 1025;
@@ -17,15 +17,21 @@ const TAG: usize = 5000;
 struct Wakeup {
     /// The library's request of its receive.
     request: AtomicUsize,
-    /// It is posted.
-    posted: AtomicBool,
-    /// The thread waits, or is about to.
-    waits: AtomicBool,
+    /// One of [`NONE`] to [`SENT`]. Only who finds [`WAITED`] sends, so that no message is without a receive: MPICH's own rank
+    /// would wait for one.
+    state: AtomicU8,
 }
 
-static WAKEUPS: [Wakeup; MOST] =
-    [const { Wakeup { request: AtomicUsize::new(0), posted: AtomicBool::new(false), waits: AtomicBool::new(false) } };
-        MOST];
+/// No receive is posted.
+const NONE: u8 = 0;
+/// A receive is posted, and the thread does not wait.
+const POSTED: u8 = 1;
+/// A receive is posted, and the thread waits, or is about to.
+const WAITED: u8 = 2;
+/// The message of the receive is sent. The thread may have been done with its wait before it came.
+const SENT: u8 = 3;
+
+static WAKEUPS: [Wakeup; MOST] = [const { Wakeup { request: AtomicUsize::new(0), state: AtomicU8::new(NONE) } }; MOST];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -49,12 +55,12 @@ pub fn wait_any(requests: &[usize]) -> Option<Completed> {
     let s = session();
     let (library, comm, bytes) = (s.library, s.private_self, handle_bytes(s.values.lower, Kind::Request));
     drop(s);
-    if !own.posted.load(Acquire) {
+    if own.state.load(Acquire) == NONE {
         let byte = library.constant("MPI_BYTE").unwrap_or(0);
         let mut request = 0usize;
         lower!(library, MPI_Irecv(0, 0, byte, 0, TAG + place, comm, &raw mut request));
         own.request.store(request, Release);
-        own.posted.store(true, Release);
+        own.state.store(POSTED, Release);
     }
     let mut handles = vec![0u64; requests.len() + 1];
     let first = handles.as_mut_ptr() as usize;
@@ -62,23 +68,30 @@ pub fn wait_any(requests: &[usize]) -> Option<Completed> {
         // SAFETY: within the array, which has a whole word for each.
         unsafe { write_handle(first + index * bytes, bytes, request) };
     }
-    own.waits.store(true, Release);
+    own.turns(POSTED, WAITED);
     // Either who stops threads sees that this one waits, or this one that it is to be stopped.
     fence(SeqCst);
     if threads::stopping() {
-        own.waits.store(false, Release);
+        own.turns(WAITED, POSTED);
         return None;
     }
     let (mut index, mut status) = (-1i32, [0u64; 8]);
     let code = lower!(library, MPI_Waitany(requests.len() + 1, first, &raw mut index, status.as_mut_ptr()));
-    own.waits.store(false, Release);
+    own.turns(WAITED, POSTED);
     let index = usize::try_from(index).ok()?;
     if index == requests.len() {
-        own.posted.store(false, Release);
+        own.state.store(NONE, Release);
     }
     // SAFETY: the library has changed what is in the array.
     let handle = unsafe { read_handle(first + index * bytes, bytes) };
     (index < requests.len()).then_some(Completed { index, code, handle, status })
+}
+
+impl Wakeup {
+    /// Goes from one state to another; whether it was in the first.
+    fn turns(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, AcqRel, Acquire).is_ok()
+    }
 }
 
 /// Those that threads have, each with its tag.
@@ -98,7 +111,7 @@ pub fn wake() {
     };
     let byte = library.constant("MPI_BYTE").unwrap_or(0);
     for (wakeup, tag) in all() {
-        if wakeup.waits.swap(false, AcqRel) {
+        if wakeup.turns(WAITED, SENT) {
             lower!(library, MPI_Send(0, 0, byte, 0, tag, comm));
         }
     }
@@ -110,9 +123,12 @@ impl Session {
         let (library, comm) = (self.library, self.private_self);
         let byte = library.constant("MPI_BYTE").unwrap_or(0);
         for (wakeup, tag) in all() {
-            if wakeup.posted.swap(false, AcqRel) {
-                let mut request = wakeup.request.load(Acquire);
+            let state = wakeup.state.swap(NONE, AcqRel);
+            if state == POSTED || state == WAITED {
                 lower!(library, MPI_Send(0, 0, byte, 0, tag, comm));
+            }
+            if state != NONE {
+                let mut request = wakeup.request.load(Acquire);
                 lower!(library, MPI_Wait(&raw mut request, library.abi.layout().status_ignore));
             }
         }
