@@ -109,6 +109,8 @@ impl Mpi {
             Mpi::OpenMpi5 => command.args(["--map-by", ":OVERSUBSCRIBE"]),
             _ => &mut command,
         };
+        // What Open MPI chooses on one machine: to look for networks first takes half of a launch.
+        command.env("OMPI_MCA_pml", "ob1");
         for variable in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
             command.env(variable, "1");
         }

@@ -50,10 +50,16 @@ const COMPLETE: &str = ".phasecast-complete";
 pub fn run(args: &[String]) -> Done {
     shell::no_arguments(args)?;
     debian_packages()?;
+    wheels()
+}
+
+/// Installs the wheels that are missing.
+pub fn wheels() -> Done {
     WHEELS.iter().try_for_each(|(name, wheel, proof)| python_environment(name, wheel, proof))
 }
 
-fn debian_packages() -> Done {
+/// Installs the Debian packages that are missing.
+pub fn debian_packages() -> Done {
     let missing = missing_packages()?;
     if missing.is_empty() {
         return Ok(());
