@@ -61,8 +61,8 @@ fn carry_out(job: Job, facade: &Path) -> Result<i32> {
             let patience = Duration::try_from_secs_f64(patience_s).unwrap_or(Duration::MAX);
             checkpoint(program, Plan { cuts, recorded, patience, images }, hooks(collectives), cpu, facade)
         }
-        Job::Replay { images, steps, collectives, out, within } => {
-            replay(&images, steps, within, hooks(collectives), out, started)
+        Job::Replay { images, steps, collectives, made, out, within } => {
+            replay(&images, steps, made, within, hooks(collectives), out, started)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the runner asks of the hosts, one for each rank, and what they report: JSON files in a folder that all ranks reach.
 use crate::moment::Moment;
 use phasecast_mpi::{Refusal, Taken};
+use phasecast_process::MadeAfter;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -51,6 +52,8 @@ pub enum Job {
         steps: Vec<Step>,
         /// As for [`Job::Checkpoint`].
         collectives: bool,
+        /// What the base run made after a cut, on any rank.
+        made: Vec<MadeAfter>,
         /// An existing folder for the reports.
         out: PathBuf,
         /// How long that may take; none if all steps are to be made.
@@ -128,6 +131,8 @@ pub struct CheckpointReport {
     pub cuts: Vec<CutReport>,
     /// Files that it opened for reading after it was first saved.
     pub later: Vec<PathBuf>,
+    /// What it made after it was first saved.
+    pub made: Vec<MadeAfter>,
 }
 
 /// How saving at a cut went.

@@ -8,8 +8,7 @@ use crate::{restore, sharing};
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
-use phasecast_process::gate;
-use phasecast_process::{fence, files, processor_time, signal_state, space, threads};
+use phasecast_process::{MadeAfter, fence, files, gate, processor_time, signal_state, space, threads};
 use phasecast_trace::codec;
 use phasecast_trace::model::{boot_id, launcher_rank};
 use std::path::{Path, PathBuf};
@@ -18,6 +17,8 @@ use std::time::Instant;
 /// Images that are being restarted.
 pub(crate) struct Replay {
     out: PathBuf,
+    /// What the base run made after its cuts.
+    made: Vec<MadeAfter>,
     /// The positions of this rank that the step watches.
     watch: Vec<u64>,
     report: ReplayReport,
@@ -90,6 +91,7 @@ fn section<T: serde::de::DeserializeOwned>(state: &State, name: &str) -> Result<
 pub(crate) fn replay(
     path: &Path,
     steps: Vec<Step>,
+    made: Vec<MadeAfter>,
     within: Option<Within>,
     hooks: Hooks,
     out: PathBuf,
@@ -141,7 +143,7 @@ pub(crate) fn replay(
         steps: Vec::new(),
     };
     let time = within.map(|within| Time::new(within, started));
-    *work() = Work::Replay(Replay { out, watch: Vec::new(), report, time, decide_at: None });
+    *work() = Work::Replay(Replay { out, made, watch: Vec::new(), report, time, decide_at: None });
     let mut remains = Remains::default();
     let mut steps = steps.into_iter().peekable();
     while let Some(step) = steps.next() {
@@ -175,7 +177,7 @@ fn one_step(
     let started = Instant::now();
     let state = images.state(step.cut, rank)?;
     let mpi: phasecast_mpi::State = section(&state, "mpi")?;
-    let (file_state, signal_state): (files::FileState, signal_state::SignalState) =
+    let (mut file_state, signal_state): (files::FileState, signal_state::SignalState) =
         (section(&state, "files")?, section(&state, "signals")?);
     let main_state: threads::MainState = section(&state, "main")?;
     let (space_state, thread_state): (space::SpaceState, Vec<threads::ThreadState>) =
@@ -185,6 +187,7 @@ fn one_step(
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
     std::fs::create_dir_all(&scratch)?;
+    file_state.before(&replay.made, step.cut);
     files::restore(&file_state, &scratch)?;
     signal_state::restore(&signal_state);
     let events = mpi.events;

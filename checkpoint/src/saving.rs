@@ -177,7 +177,7 @@ impl Checkpoint {
         children::none_runs()?;
         let (held, timers) = signal_state::quiet(&threads)?;
         put("signals", codec::to_bytes(&signal_state::save(timers)));
-        let files = files::save(session().files_read())?;
+        let files = files::save(session().files_read(), cut.id)?;
         put("files", codec::to_bytes(&files));
         let mut returned = threads::Returned::new();
         // SAFETY: the frame of the call in which the position was reached.
@@ -223,6 +223,7 @@ impl Checkpoint {
             abi: format!("{:?}", s.library.abi),
             cuts: self.reports.clone(),
             later: phasecast_process::read_later(),
+            made: phasecast_process::made_later(),
         };
         drop(s);
         write_report(&self.plan.images, rank, &report);

@@ -17,6 +17,10 @@ int main(void) {
     start();
     int both = PROT_READ | PROT_WRITE;
     char *plain = map(MB, both, 0), *holes = map(MB, both, 0), *room = map((size_t)1 << 30, both, MAP_NORESERVE);
+    // Neighbours, of which the lower one is asked to be as long as it is.
+    char *above = map(16 * MB, both, 0), *below = map(16 * MB, both, 0);
+    CHECK(mremap(below, 16 * MB, 16 * MB, MREMAP_MAYMOVE) == below);
+    above[0] = below[0] = 4;
     char *none = map(MB, PROT_NONE, 0), *grown = map(PAGE, both, 0), *large = map(8 * MB, both, 0);
     memset(plain, 1 + rank, MB);
     mprotect(plain + PAGE, PAGE, PROT_READ);
@@ -35,6 +39,7 @@ int main(void) {
         CHECK(plain[0] == 1 + rank && plain[PAGE + 1] == 1 + rank && plain[MB - 1] == 1 + rank);
         CHECK(holes[0] == 2 && holes[32 * PAGE] == 2 && room[700 * MB] == 3 && room[300 * MB] == 0);
         CHECK(!strcmp(grown, "grown") && text[0] == first && text[1] == '!' && large[7 * MB + 5] == 7 && large[6] == 0);
+        CHECK(above[0] == 4 && below[0] == 4 && below[MB] == 0);
         grown = mremap(grown, (size_t)PAGE << i, (size_t)PAGE << (i + 1), MREMAP_MAYMOVE);
         CHECK(grown != MAP_FAILED && grown[((size_t)PAGE << (i + 1)) - 1] == 0);
     }

@@ -21,6 +21,9 @@ int main(void) {
         if (i % 4 == 1) down = one / three;
     }
     CHECK(up > down);
+    feraiseexcept(FE_OVERFLOW);
+    for (int i = 0; i < 3; i++) beat();
+    CHECK(fetestexcept(FE_OVERFLOW));
     _mm_setcsr(_mm_getcsr() | 0x8040);
     for (int i = 0; i < 3; i++) beat();
     CHECK((_mm_getcsr() & 0x8040) == 0x8040 && tiny / 10.0f == 0.0f);

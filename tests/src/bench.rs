@@ -207,7 +207,14 @@ impl Split {
         within: Option<Within>,
     ) -> (Outcome, Vec<ReplayReport>) {
         let out = self.next();
-        let job = Job::Replay { images: images.into(), steps, collectives: false, out: out.clone(), within };
+        let job = Job::Replay {
+            images: images.into(),
+            steps,
+            collectives: false,
+            made: Vec::new(),
+            out: out.clone(),
+            within,
+        };
         let outcome = self.host(mpi, ranks, &job);
         let reports = reports(&out, ranks);
         let _ = fs::remove_dir_all(out);

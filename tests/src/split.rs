@@ -6,6 +6,7 @@ use crate::phasecast;
 use crate::process::{Outcome, start};
 use crate::program::Program;
 use phasecast_analyzer::cuts_at_every_position;
+use phasecast_checkpoint::MadeAfter;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program as JobProgram, ReplayReport, Step};
 use phasecast_trace::{Rank, Trace};
 use serde::Serialize;
@@ -209,6 +210,7 @@ impl<'a> Base<'a> {
             images: self.folder.path().join("images"),
             steps: vec![Step { cut: cut.id, watch }],
             collectives: false,
+            made: made(&self.folder.path().join("images"), self.program.ranks),
             out: out.clone(),
             within: None,
         };
@@ -275,6 +277,11 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// The names of files that differ, come or go.
 fn changes<'a>(a: &'a BTreeMap<PathBuf, Vec<u8>>, b: &'a BTreeMap<PathBuf, Vec<u8>>) -> BTreeSet<&'a Path> {
     a.keys().chain(b.keys()).map(PathBuf::as_path).filter(|name| a.get(*name) != b.get(*name)).collect()
+}
+
+/// What the ranks made after they were saved, by the reports in a folder of images.
+pub fn made(images: &Path, ranks: u32) -> Vec<MadeAfter> {
+    (0..ranks).filter_map(|rank| report::<CheckpointReport>(images, rank).ok()).flat_map(|report| report.made).collect()
 }
 
 /// The report that a rank has left in a folder.

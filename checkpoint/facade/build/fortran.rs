@@ -15,6 +15,7 @@ pub fn entries() -> String {
     }
     predefined(&mut text);
     handlers(&mut text);
+    addresses(&mut text);
     text
 }
 
@@ -133,10 +134,11 @@ fn parameter(procedure: &Procedure, i: usize, p: &Param, of: &str, short: bool) 
 /// The names that compilers give to a Fortran procedure, and those by which an MPI library's own parts call it.
 fn aliases(name: &str) -> Vec<String> {
     let tail = name.trim_start_matches("MPI_").to_lowercase();
-    let mut names = vec![format!("ompi_{tail}_f"), format!("pompi_{tail}_f")];
+    let mut names = vec![format!("ompi_{tail}_f"), format!("pompi_{tail}_f"), format!("pmpir_{tail}_f08_")];
     for first in ["", "P"] {
         let name = format!("{first}{name}");
         let lower = name.to_lowercase();
+        names.push(format!("{lower}_f08_"));
         names.extend([format!("{lower}_"), format!("{lower}__"), lower, name.to_uppercase()]);
         names.extend([format!("{name}_f"), format!("{name}_f08")]);
     }
@@ -169,6 +171,18 @@ fn predefined(text: &mut String) {
         "        _ => return (key, None),\n    }};\n    let c = if matches!(key, {}) {{ key - 1 }} else {{ key }};\n    (c, Some(kind))\n}}",
         shifted.join(" | ")
     );
+}
+
+/// The constants of MPICH's C interface that are variables, and where its Fortran library keeps their values.
+fn addresses(text: &mut String) {
+    text.push_str("/// Variables of MPICH's libraries: that of C, and that of Fortran for it.\n");
+    text.push_str("pub(crate) const ADDRESSES: &[(&core::ffi::CStr, &core::ffi::CStr)] = &[\n");
+    for constant in constants() {
+        if let Value::Variable(name) = constant.value(Abi::Mpich) {
+            let _ = writeln!(text, "    (c\"{name}\", c\"MPIR_C_{name}\"),");
+        }
+    }
+    text.push_str("];\n");
 }
 
 /// The entries of error handlers for C: each says its place and goes on to what they share.

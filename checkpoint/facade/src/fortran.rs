@@ -86,6 +86,17 @@ impl Cells {
     }
 }
 
+/// Fills the variables that MPICH's library for C fills for that of Fortran in `MPI_Init`, which is not called there.
+pub(crate) fn initialise() {
+    for (of_c, of_fortran) in crate::entries::ADDRESSES {
+        let (from, to) = (phasecast_preload::anywhere(of_c), phasecast_preload::anywhere(of_fortran));
+        if !from.is_null() && !to.is_null() {
+            // SAFETY: variables of MPICH's libraries, each an address.
+            unsafe { to.cast::<usize>().write(from.cast::<usize>().read()) };
+        }
+    }
+}
+
 /// `MPI_X_c2f` or `MPI_X_f2c`.
 pub(crate) type Convert = unsafe extern "C" fn();
 

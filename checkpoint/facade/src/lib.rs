@@ -30,13 +30,15 @@ static START: unsafe extern "C" fn() = symbols::phasecast_facade_starts;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: unsafe extern "C" fn(usize, *mut *mut u8, *mut *mut u8) = clean;
+static CONSTRUCTOR: unsafe extern "C" fn(usize, *mut *mut u8, *mut *mut u8) = begin;
 
-/// Takes what the host has put into the environment out of it again, so that the program's children do not inherit it.
+/// Prepares the program's libraries, and takes what the host has put into the environment out of it again, so that the
+/// program's children do not inherit it.
 ///
 /// # Safety
 /// Called by the dynamic linker with the program's arguments and environment.
-unsafe extern "C" fn clean(_: usize, _: *mut *mut u8, environment: *mut *mut u8) {
+unsafe extern "C" fn begin(_: usize, _: *mut *mut u8, environment: *mut *mut u8) {
+    fortran::initialise();
     let (mut from, mut to) = (environment, environment);
     // SAFETY: the environment is an array of texts that ends with a null pointer; it is only made shorter.
     unsafe {

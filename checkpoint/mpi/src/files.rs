@@ -157,12 +157,13 @@ pub unsafe fn open(call: &mut Call) -> usize {
     let (writes, first) = (mode & s.changing() != 0, s.comm(comm).is_some_and(|comm| comm.rank == 0));
     let name = if s.replayed { s.kept_apart(comm, path.clone(), mode) } else { None };
     drop(s);
+    let made = first && writes && apart::lacks(&path);
     // SAFETY: the caller's.
     let result = unsafe { renamed(call, 1, name) };
     if result as i32 == 0 {
         session().event();
         if first {
-            apart::note(&path, writes);
+            apart::note(&path, writes, made);
         }
     }
     result

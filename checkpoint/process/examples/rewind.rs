@@ -57,7 +57,7 @@ fn cut(frame: &gate::Frame) -> Result<Image, Error> {
     let mut threads = threads::stop()?;
     let image = (|| {
         let (held, timers) = signal_state::quiet(&threads)?;
-        let (signals, files) = (signal_state::save(timers), files::save(Vec::new())?);
+        let (signals, files) = (signal_state::save(timers), files::save(Vec::new(), 0)?);
         let mut returned = threads::Returned::new();
         let caller = returned.write(frame, 0, &held);
         threads.push(caller);

@@ -1,7 +1,7 @@
 //! Files of a replayed program for the host: what stands for them in the scratch folder, for descriptors and MPI files that
 //! are opened again and for what MPI opens and deletes by name.
-pub use crate::overlay::note;
 use crate::overlay::{self, Opened};
+pub use crate::overlay::{lacks, note};
 pub use crate::plain::is_special;
 use crate::sys::{error, failed};
 use libc::{EEXIST, ENOENT, c_int};

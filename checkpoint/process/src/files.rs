@@ -5,7 +5,7 @@ use crate::descriptors::{OWN, RESERVED, program};
 pub use crate::reopen::{clear, restore, stand_in};
 pub use crate::same::{Number, number};
 use crate::same::{Stream, is_terminal, metadata, same};
-use crate::written::{self, Content, Written};
+use crate::written::{self, Content, MadeAfter, Written};
 use crate::{named, overlay};
 use libc::c_int;
 use serde::{Deserialize, Serialize};
@@ -191,11 +191,11 @@ pub fn open_for_writing() -> Vec<(PathBuf, Number)> {
     OWN.list().map(|fd| fd as c_int).filter(writes).filter_map(file).collect()
 }
 
-/// The program's files, for an image. `by_mpi`: those that it has open by MPI and may read.
+/// The program's files, for the image of a cut. `by_mpi`: those that it has open by MPI and may read.
 ///
 /// # Errors
 /// If there is one that cannot be saved: a connection to others.
-pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
+pub fn save(by_mpi: Vec<PathBuf>, cut: u32) -> Result<FileState, Error> {
     let read = |path: &str| fs::read_to_string(path).map_err(|cause| Error::Read { path: path.into(), cause });
     let status = read("/proc/self/status")?;
     let umask =
@@ -245,8 +245,16 @@ pub fn save(by_mpi: Vec<PathBuf>) -> Result<FileState, Error> {
         PathBuf::from(std::ffi::OsStr::from_bytes(unsafe { std::ffi::CStr::from_ptr(program) }.to_bytes()))
     };
     let folder = std::env::current_dir().map_err(|cause| Error::Read { path: ".".into(), cause })?;
-    overlay::saved();
+    overlay::saved(cut);
     Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files, written: written::save(&read) })
+}
+
+impl FileState {
+    /// Takes what is here and was made after the cut for gone: the program had not made it yet.
+    pub fn before(&mut self, made: &[MadeAfter], cut: u32) {
+        let later = made.iter().filter(|made| made.cut >= cut && made.path.symlink_metadata().is_ok());
+        self.written.extend(later.map(|made| Written { path: made.path.clone(), content: Content::Gone }));
+    }
 }
 
 /// What a launcher has passed on through a pipe and nobody has read yet; it stays there. None if it is not a pipe, or may be

@@ -58,7 +58,7 @@ pub use error::Error;
 pub use exec::run;
 pub use loader::{Cpu, Loaded, Start, start};
 pub use trap::on_exit;
-pub use written::{Content, Written, read_later};
+pub use written::{Content, MadeAfter, Written, made_later, read_later};
 
 /// Makes the host ready for an upper half: tables, the first state of signals and files, the spare threads. To be called
 /// once, by the main thread, with [`files::reserve`] before MPI is initialised and everything else after it.

@@ -73,32 +73,53 @@ pub(crate) fn excludes(flags: c_int) -> bool {
     flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL
 }
 
-/// Notes what a call that has succeeded lets the program write or read, for the images of this run.
-pub(crate) unsafe fn note(call: &Call, result: isize) {
+/// A name that a call is given for what it makes, writes or reads.
+struct Target {
+    folder: usize,
+    path: usize,
+    writes: bool,
+    /// Whether it makes what is not there.
+    makes: bool,
+}
+
+/// What a call names, if it is noted.
+unsafe fn target(call: &Call) -> Option<Target> {
+    let (args, here) = (call.args, AT_FDCWD as usize);
+    let (folder, path) = match call.number {
+        libc::SYS_rename => (here, args[1]),
+        libc::SYS_renameat | libc::SYS_renameat2 => (args[2], args[3]),
+        libc::SYS_truncate | libc::SYS_mkdir => (here, args[0]),
+        libc::SYS_link | libc::SYS_symlink => (here, args[1]),
+        libc::SYS_linkat => (args[2], args[3]),
+        libc::SYS_symlinkat => (args[1], args[2]),
+        libc::SYS_mkdirat => (args[0], args[1]),
+        _ => {
+            // SAFETY: the arguments as the program gave them.
+            let (folder, path, flags, _) = unsafe { asked(call) }?;
+            let named = flags & libc::O_TMPFILE != libc::O_TMPFILE;
+            return named.then_some(Target { folder, path, writes: writes(flags), makes: flags & libc::O_CREAT != 0 });
+        }
+    };
+    Some(Target { folder, path, writes: true, makes: call.number != libc::SYS_truncate })
+}
+
+/// Whether a call is going to make what it names, if it succeeds, in a program that has been saved.
+pub(crate) unsafe fn makes(call: &Call) -> bool {
+    // SAFETY: the arguments as the program gave them.
+    unsafe { target(call).is_some_and(|named| named.makes && overlay::tables().lacks(named.folder, named.path)) }
+}
+
+/// Notes what a call that has succeeded lets the program write or read, for the images of this run, and whether it has
+/// [made](makes) it.
+pub(crate) unsafe fn note(call: &Call, result: isize, made: bool) {
     if failed(result) {
         return;
     }
-    let args = call.args;
     // SAFETY: the arguments as the program gave them.
     unsafe {
-        let (folder, path) = match call.number {
-            libc::SYS_rename => (AT_FDCWD as usize, args[1]),
-            libc::SYS_renameat | libc::SYS_renameat2 => (args[2], args[3]),
-            libc::SYS_truncate | libc::SYS_mkdir => (AT_FDCWD as usize, args[0]),
-            libc::SYS_link | libc::SYS_symlink => (AT_FDCWD as usize, args[1]),
-            libc::SYS_linkat => (args[2], args[3]),
-            libc::SYS_symlinkat => (args[1], args[2]),
-            libc::SYS_mkdirat => (args[0], args[1]),
-            _ => {
-                if let Some((folder, path, flags, _)) = asked(call)
-                    && flags & libc::O_TMPFILE != libc::O_TMPFILE
-                {
-                    overlay::tables().note(folder, path, writes(flags));
-                }
-                return;
-            }
-        };
-        overlay::tables().note(folder, path, true);
+        if let Some(named) = target(call) {
+            overlay::tables().note(named.folder, named.path, named.writes, made);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::own::{Guarded, Lock};
 use crate::plain::{create, duplicate, duplicate_link, is_special, kind, kind_itself, on_a_disk_of_its_own, remove};
 use crate::sys::{error, failed, syscall};
 use crate::text::{MOST, Text, name};
-use crate::written::Paths;
+use crate::written::{MadeAfter, Paths};
 use libc::{AT_FDCWD, EEXIST, EISDIR, ENOENT, ENOTDIR, EXDEV, c_int};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -52,8 +52,8 @@ pub(crate) enum Seen {
 }
 
 static ON: AtomicBool = AtomicBool::new(false);
-/// Whether the program has been saved.
-static SAVED: AtomicBool = AtomicBool::new(false);
+/// The last cut at which the program was saved, plus 1.
+static SAVED: AtomicU32 = AtomicU32::new(0);
 static MACHINE: AtomicU32 = AtomicU32::new(0);
 static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     scratch: Text::new(),
@@ -110,9 +110,19 @@ pub(crate) fn written() -> Vec<PathBuf> {
     BUFFERS.lock().written.list()
 }
 
-/// From now on what the program opens for reading is noted: it is saved.
-pub(crate) fn saved() {
-    SAVED.store(true, Relaxed);
+/// From now on what the program opens for reading is noted, and what it makes: it is saved.
+pub(crate) fn saved(cut: u32) {
+    SAVED.store(cut.saturating_add(1), Relaxed);
+}
+
+/// The last cut at which the program was saved.
+fn last_cut() -> Option<u32> {
+    SAVED.load(Relaxed).checked_sub(1)
+}
+
+/// What the program has made since it was first saved, oldest first.
+pub(crate) fn made() -> Vec<MadeAfter> {
+    BUFFERS.lock().written.made()
 }
 
 /// What the program has opened for reading since it was first saved, oldest first.
@@ -120,11 +130,19 @@ pub(crate) fn read() -> Vec<PathBuf> {
     BUFFERS.lock().read.list()
 }
 
-/// Notes a file that the program has opened by MPI, for the images of this run: whether it may write it.
-pub fn note(path: &Path, writes: bool) {
+/// Notes a file that the program has opened by MPI, for the images of this run: whether it may write it, and has
+/// [made](lacks) it.
+pub fn note(path: &Path, writes: bool, made: bool) {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return };
     // SAFETY: a text that ends with a zero byte.
-    unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize, writes) }
+    unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize, writes, made) }
+}
+
+/// Whether a program that has been saved would make this file if it now did.
+pub fn lacks(path: &Path) -> bool {
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: a text that ends with a zero byte.
+    unsafe { BUFFERS.lock().lacks(AT_FDCWD as usize, name.as_ptr() as usize) }
 }
 
 /// The tables, made to stand for a path; none if no program is replayed or the path is not to be kept apart.
@@ -222,16 +240,23 @@ impl Buffers {
 
     /// Notes a file, link or folder that the program may have made or written (or else only reads, after it was saved), if it
     /// is there under the name that its path has without links; not in a program that is replayed, of which no images are made.
-    pub(crate) unsafe fn note(&mut self, dirfd: usize, path: usize, writes: bool) {
+    /// `made`: it was not there before.
+    pub(crate) unsafe fn note(&mut self, dirfd: usize, path: usize, writes: bool, made: bool) {
         // SAFETY: the caller's.
-        if on() || !(writes || SAVED.load(Relaxed)) || !unsafe { self.locate(dirfd, path) } {
+        if on() || !(writes || last_cut().is_some()) || !unsafe { self.locate(dirfd, path) } {
             return;
         }
         if let Some(libc::S_IFREG | libc::S_IFLNK | libc::S_IFDIR) = kind_itself(&self.path) {
             let Self { path, written, read, .. } = self;
             let noted = if writes { written } else { read };
-            noted.add(path.get());
+            noted.add(path.get(), last_cut().filter(|_| made));
         }
+    }
+
+    /// Whether nothing has this path in a program that has been saved and is not replayed.
+    pub(crate) unsafe fn lacks(&mut self, dirfd: usize, path: usize) -> bool {
+        // SAFETY: the caller's.
+        !on() && last_cut().is_some() && unsafe { self.locate(dirfd, path) } && kind_itself(&self.path).is_none()
     }
 
     /// What is to be seen of the path: the copy, the original, or nothing.

@@ -12,7 +12,8 @@ use std::arch::asm;
 #[repr(C, align(64))]
 struct Wide([u32; 128]);
 
-/// Places in it, in words: how the x87 unit and SSE round and which exceptions they want, and the first register of SSE.
+/// Places in it, in words: how the x87 unit (behind it, in the same word, which exceptions it has seen) and SSE round and which
+/// exceptions they want, and the first register of SSE.
 const X87_CONTROL: usize = 0;
 const SSE_CONTROL: usize = 6;
 const XMM0: usize = 40;
@@ -38,7 +39,7 @@ impl Returned {
         let (mut code, mut stack): (u16, u16);
         // SAFETY: each stores a register.
         unsafe {
-            asm!("fnstcw [{}]", in(reg) &raw mut self.wide.0[X87_CONTROL], options(nostack, preserves_flags));
+            asm!("fnstcw [{0}]", "fnstsw [{0} + 2]", in(reg) &raw mut self.wide.0[X87_CONTROL], options(nostack, preserves_flags));
             asm!("stmxcsr [{}]", in(reg) &raw mut self.wide.0[SSE_CONTROL], options(nostack, preserves_flags));
             asm!("mov {:x}, cs", out(reg) code, options(nomem, nostack, preserves_flags));
             asm!("mov {:x}, ss", out(reg) stack, options(nomem, nostack, preserves_flags));

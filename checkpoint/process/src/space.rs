@@ -90,8 +90,11 @@ impl Table {
         true
     }
 
-    /// Forgets `start..end`. False if a split finds the table full.
+    /// Forgets `start..end`, which may be empty. False if a split finds the table full.
     pub(crate) fn remove(&mut self, start: usize, end: usize) -> bool {
+        if start == end {
+            return true;
+        }
         let mut i = self.spans().partition_point(|s| s.1 <= start);
         while i < self.count && self.spans[i].0 < end {
             let (from, to) = self.spans[i];

@@ -12,6 +12,8 @@ fn neighbours_merge_and_holes_split() {
     assert_eq!(t.spans(), [(0x4000, 0x9000)]);
     assert!(t.remove(0x5000, 0x6000));
     assert_eq!(t.spans(), [(0x4000, 0x5000), (0x6000, 0x9000)]);
+    assert!(t.remove(0x8000, 0x8000));
+    assert_eq!(t.spans(), [(0x4000, 0x5000), (0x6000, 0x9000)]);
     assert!(t.remove(0x3000, 0x7000));
     assert_eq!(t.spans(), [(0x7000, 0x9000)]);
     assert!(t.is_free(0x4000, 0x7000) && !t.is_free(0x4000, 0x7001));

@@ -32,6 +32,8 @@ const ROOM: usize = 256 << 10;
 /// Paths that a program has opened for writing, each once. The trap handler adds to it: nothing is allocated.
 pub(crate) struct Paths {
     hashes: [u64; MOST],
+    /// How it came to each: 0 if something was there, else the cut before plus 1.
+    made: [u32; MOST],
     count: usize,
     /// One after the other, each with a zero byte behind it.
     text: [u8; ROOM],
@@ -40,10 +42,11 @@ pub(crate) struct Paths {
 
 impl Paths {
     pub(crate) const fn new() -> Self {
-        Self { hashes: [0; MOST], count: 0, text: [0; ROOM], len: 0 }
+        Self { hashes: [0; MOST], made: [0; MOST], count: 0, text: [0; ROOM], len: 0 }
     }
 
-    pub(crate) fn add(&mut self, path: &[u8]) {
+    /// Adds a path. `made`: the last cut before the program has made what it names, if it has.
+    pub(crate) fn add(&mut self, path: &[u8], made: Option<u32>) {
         let hash = hash(path, START);
         let (Some(known), Some(room)) = (self.hashes.get(..self.count), self.text.get_mut(self.len..)) else { return };
         if known.contains(&hash) || self.count == MOST || path.len() >= room.len() {
@@ -53,6 +56,7 @@ impl Paths {
         room[path.len()] = 0;
         self.len += path.len() + 1;
         self.hashes[self.count] = hash;
+        self.made[self.count] = made.map_or(0, |cut| cut.saturating_add(1));
         self.count += 1;
     }
 
@@ -61,6 +65,21 @@ impl Paths {
         let text = self.text.get(..self.len).unwrap_or(&[]);
         text.split(|byte| *byte == 0).filter(|p| !p.is_empty()).map(|p| PathBuf::from(OsStr::from_bytes(p))).collect()
     }
+
+    /// Those that the program has made after a cut.
+    pub(crate) fn made(&self) -> Vec<MadeAfter> {
+        let made = self.list().into_iter().zip(self.made);
+        made.filter_map(|(path, after)| Some(MadeAfter { cut: after.checked_sub(1)?, path })).collect()
+    }
+}
+
+/// A file, link or folder that a run has made after it was saved: a restart of an earlier cut must not find it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MadeAfter {
+    /// The number of the last cut before it was made.
+    pub cut: u32,
+    /// Its absolute path.
+    pub path: PathBuf,
 }
 
 /// A file that a run has written, at a cut.
@@ -131,6 +150,13 @@ pub fn read_later() -> Vec<PathBuf> {
     read
 }
 
+/// What the program has made since it was first saved, and what is there still.
+pub fn made_later() -> Vec<MadeAfter> {
+    let mut made = overlay::made();
+    made.retain(|made| made.path.symlink_metadata().is_ok());
+    made
+}
+
 /// What has a path that was noted, if it is a link or folder of this run, and the path of the file that may have been written,
 /// if any.
 fn made(path: PathBuf) -> (Option<Written>, Option<PathBuf>) {
@@ -189,7 +215,7 @@ mod tests {
             let mut list = Box::new(Paths::new());
             let mut expected: Vec<PathBuf> = Vec::new();
             for path in &paths {
-                list.add(path.as_bytes());
+                list.add(path.as_bytes(), None);
                 if !expected.contains(&PathBuf::from(path)) {
                     expected.push(path.into());
                 }
@@ -217,12 +243,14 @@ mod tests {
     fn a_full_list_leaves_out_the_rest() {
         let mut list = Box::new(Paths::new());
         for i in 0..2 * MOST {
-            list.add(format!("/{i}").as_bytes());
+            list.add(format!("/{i}").as_bytes(), Some(i as u32));
         }
         assert_eq!(list.list().len(), MOST);
+        list.add(b"/7", Some(0));
+        assert_eq!(list.made()[7], MadeAfter { cut: 7, path: "/7".into() });
         let mut list = Box::new(Paths::new());
         for i in 0..100 {
-            list.add(format!("/{i:04095}").as_bytes());
+            list.add(format!("/{i:04095}").as_bytes(), None);
         }
         assert_eq!(list.list().len(), ROOM / 4097);
     }

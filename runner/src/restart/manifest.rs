@@ -2,13 +2,14 @@
 //! each, and how it was verified. Part of the signature's manifest (docs/src/formats/signature.md).
 use crate::restart::windows::Window;
 use phasecast_analyzer::{Analysis, Edge};
+use phasecast_checkpoint::MadeAfter;
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Version of this part.
-pub const FORMAT: u16 = 19;
+pub const FORMAT: u16 = 20;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,6 +28,8 @@ pub struct Images {
     pub cuts: Vec<SavedCut>,
     /// Files that the base run opened for reading after its first cut: a restart may open them, too.
     pub later: BTreeSet<PathBuf>,
+    /// What the base run made after a cut: restarts of that one and earlier ones do not find it.
+    pub made: BTreeSet<MadeAfter>,
     /// What is measured.
     pub windows: Vec<Window>,
     /// For each rank, what no restart can show.

@@ -98,7 +98,8 @@ impl<'a> Replayer<'a> {
         let limits = [init_s + base_s, base_s].map(|base_s| self.patience(base_s) + longer);
         let least = within.as_ref().map_or(windows.len(), |within| within.least);
         let out_path = std::path::absolute(&out)?;
-        let job = Job::Replay { images: source, steps: steps.clone(), collectives, out: out_path, within };
+        let made = self.images.made.iter().cloned().collect();
+        let job = Job::Replay { images: source, steps: steps.clone(), collectives, made, out: out_path, within };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
         let ended_ns = self.watch(&mut hosts, &out, &steps, limits, told)?;

@@ -9,8 +9,8 @@ use crate::restart::replay::{Hosts, read_report};
 use crate::restart::windows::{Profile, Window};
 use anyhow::{Context, Result, bail};
 use phasecast_analyzer::{Analysis, Order};
-use phasecast_checkpoint::Taken;
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
+use phasecast_checkpoint::{MadeAfter, Taken};
 use phasecast_image::{Content, State};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -56,6 +56,8 @@ pub struct Saved {
     pub windows: Vec<Window>,
     /// Files that the program opened for reading after its first cut.
     pub later: BTreeSet<PathBuf>,
+    /// What it made after its first cut.
+    pub made: BTreeSet<MadeAfter>,
     /// Sentences on cuts that were refused.
     pub notes: Vec<String>,
 }
@@ -221,7 +223,8 @@ impl Saving<'_> {
         }
         let windows = windows.iter().filter(|w| kept.iter().any(|cut| cut.after == w.after)).copied().collect();
         let later = reports.iter().flat_map(|report| &report.later).cloned().collect();
-        Ok((Saved { folder, cuts: kept, windows, later, notes: Vec::new() }, refused))
+        let made = reports.iter().flat_map(|report| &report.made).cloned().collect();
+        Ok((Saved { folder, cuts: kept, windows, later, made, notes: Vec::new() }, refused))
     }
 
     /// What the manifest says of the images.
@@ -246,6 +249,7 @@ impl Saving<'_> {
             },
             cuts: saved.cuts.clone(),
             later: saved.later.clone(),
+            made: saved.made.clone(),
             windows: saved.windows.clone(),
             edges,
             verified: None,

@@ -9,7 +9,7 @@ use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program, ReplayRepor
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::phasecast;
 use phasecast_tests::process::start;
-use phasecast_tests::split::report;
+use phasecast_tests::split::{made, report};
 use phasecast_trace::{Rank, Trace};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,12 +88,13 @@ impl Case {
             }
         }
         let name = Path::new(&self.program[0]).file_name().unwrap_or_default().to_string_lossy();
-        let mut failed = 0;
+        let (mut failed, made) = (0, made(&images, self.ranks));
         for &target in &self.targets {
             let watch = vec![Vec::new(); self.ranks as usize];
             let out = self.folder(&format!("out-{}", target.name()));
             let steps = vec![Step { cut: 0, watch }];
-            let job = Job::Replay { images: images.clone(), steps, collectives: false, out: out.clone(), within: None };
+            let (images, out_folder, made) = (images.clone(), out.clone(), made.clone());
+            let job = Job::Replay { images, steps, collectives: false, made, out: out_folder, within: None };
             let begun = Instant::now();
             let restarted = self.well(&mut self.host(target, &job));
             let under = restarted.and_then(|()| report::<ReplayReport>(&out, 0)).map(|report| report.mpi);
