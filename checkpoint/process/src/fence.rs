@@ -12,7 +12,8 @@ use std::sync::Once;
 /// ([`timers::CALLS`]).
 #[rustfmt::skip]
 const TRAPPED: &[i64] = &[
-    libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk, libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmdt,
+    libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_brk,
+    libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmdt, libc::SYS_semget, libc::SYS_msgget,
     libc::SYS_rt_sigaction, libc::SYS_rt_sigprocmask, libc::SYS_rt_sigsuspend, libc::SYS_rt_sigtimedwait,
     libc::SYS_open, libc::SYS_openat, libc::SYS_openat2, libc::SYS_creat, libc::SYS_close, libc::SYS_close_range,
     libc::SYS_dup, libc::SYS_dup2, libc::SYS_dup3, libc::SYS_pipe, libc::SYS_pipe2, libc::SYS_socket,

@@ -47,6 +47,7 @@ mod stepping_out;
 mod stub;
 pub mod support;
 mod sys;
+mod system_v;
 mod text;
 pub mod threads;
 mod timers;

@@ -212,12 +212,12 @@ pub fn ranges() -> Vec<(usize, usize)> {
 
 /// The table, for an image.
 pub fn state() -> Result<SpaceState, Error> {
-    crate::mappings::none_stays()?;
+    crate::system_v::none_stays()?;
     let occupied = ranges();
     let table = TABLE.lock();
     let (brk_start, brk, stack) = (table.brk_start, table.brk, table.stack);
     drop(table);
-    let (stubs, attached) = (crate::stub::list(), crate::mappings::attached());
+    let (stubs, attached) = (crate::stub::list(), crate::system_v::attached());
     Ok(SpaceState { occupied, brk_start, brk, stack, stubs, attached, rooms: late_binding::rooms() })
 }
 
@@ -233,7 +233,7 @@ pub fn set_state(state: &SpaceState) -> Result<(), Error> {
         return Err(Error::Obstacle("its table of addresses is not sound".into()));
     }
     crate::stub::set(&state.stubs)?;
-    crate::mappings::set_attached(&state.attached);
+    crate::system_v::set_attached(&state.attached);
     late_binding::set(state.rooms.clone());
     let mut table = TABLE.lock();
     table.count = state.occupied.len();

@@ -3,7 +3,8 @@
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
 use crate::{
-    descriptors, ending, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, threads, timers,
+    descriptors, ending, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, system_v,
+    threads, timers,
 };
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -94,9 +95,9 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_mremap => mappings::trapped_mremap(args),
             libc::SYS_brk => mappings::trapped_brk(args[0]),
             libc::SYS_mprotect => mappings::trapped_mprotect(args),
-            libc::SYS_shmget => mappings::trapped_shmget(args),
-            libc::SYS_shmat => mappings::trapped_shmat(args),
-            libc::SYS_shmdt => mappings::trapped_shmdt(args[0]),
+            libc::SYS_shmget | libc::SYS_semget | libc::SYS_msgget => system_v::trapped_get(call.number, args),
+            libc::SYS_shmat => system_v::trapped_shmat(args),
+            libc::SYS_shmdt => system_v::trapped_shmdt(args[0]),
             libc::SYS_rt_sigaction => signals::trapped_sigaction(own::who(), args),
             libc::SYS_rt_sigprocmask => signals::trapped_sigprocmask(args, call.mask()),
             libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => {

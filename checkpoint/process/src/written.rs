@@ -7,8 +7,10 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 /// When the host began. A file that was changed later was changed in this run.
@@ -106,8 +108,20 @@ pub enum Content {
 
 /// What this run has written, for an image: the files of `read`, which the program has open for reading, each up to
 /// [`LARGEST_READ`] bytes; then those that are only noted, the newest first, up to [`MOST_OTHERS`]; links and folders that it
-/// has made; and what is gone.
+/// has made; and what is gone. To close a file ends all locks (`F_SETLK`) that a process has on it, so that this is done by a
+/// thread with a table of descriptors of its own.
 pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
+    thread::scope(|scope| {
+        let saved = scope.spawn(|| {
+            // SAFETY: copies a table. Where that fails, a lock may be lost.
+            unsafe { libc::unshare(libc::CLONE_FILES) };
+            gather(read)
+        });
+        saved.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+fn gather(read: &[PathBuf]) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     let is_file = |path: &Path| fs::metadata(path).ok().filter(|facts| facts.is_file() && is_new(facts));
     for path in read.iter().filter_map(|path| std::path::absolute(path).ok()) {
@@ -208,6 +222,7 @@ pub(crate) fn restore(all: &[Written]) -> Result<(), (PathBuf, io::Error)> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::os::fd::AsRawFd;
 
     proptest! {
         #[test]
@@ -222,6 +237,23 @@ mod tests {
             }
             prop_assert_eq!(list.list(), expected);
         }
+    }
+
+    #[test]
+    fn saving_a_file_leaves_locks_on_it() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        fs::write(named.path(), b"1").unwrap();
+        // SAFETY: a record of numbers.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::F_WRLCK as _;
+        // SAFETY: an open file and a record of this process.
+        assert_eq!(unsafe { libc::fcntl(named.as_file().as_raw_fd(), libc::F_SETLK, &raw const lock) }, 0);
+        let saved = save(&[named.path().into()]);
+        assert_eq!(saved, [Written { path: named.path().into(), content: Content::File(b"1".into()) }]);
+        let other = fs::OpenOptions::new().write(true).open(named.path()).unwrap();
+        // SAFETY: as above. A lock of the process is in the way of one of an open file.
+        assert_eq!(unsafe { libc::fcntl(other.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) }, 0);
+        assert_eq!(i32::from(lock.l_type), libc::F_WRLCK);
     }
 
     #[test]
