@@ -37,9 +37,10 @@ impl Returned {
     /// signals that it blocks. To be called within the call: MPI leaves the controls of floating point as they are.
     pub fn write(&mut self, frame: &Frame, result: usize, held: &Held) -> ThreadState {
         let (mut code, mut stack): (u16, u16);
-        // SAFETY: each stores a register.
+        // SAFETY: each stores registers.
         unsafe {
-            asm!("fnstcw [{0}]", "fnstsw [{0} + 2]", in(reg) &raw mut self.wide.0[X87_CONTROL], options(nostack, preserves_flags));
+            let x87 = &raw mut self.wide.0[X87_CONTROL];
+            asm!("fnstcw [{0}]", "fnstsw [{0} + 2]", in(reg) x87, options(nostack, preserves_flags));
             asm!("stmxcsr [{}]", in(reg) &raw mut self.wide.0[SSE_CONTROL], options(nostack, preserves_flags));
             asm!("mov {:x}, cs", out(reg) code, options(nomem, nostack, preserves_flags));
             asm!("mov {:x}, ss", out(reg) stack, options(nomem, nostack, preserves_flags));

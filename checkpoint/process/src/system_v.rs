@@ -12,6 +12,9 @@ static NUMBERS: Guarded<[(i64, i32); 64]> = Guarded::new([(0, 0); 64]);
 /// Whether it is there, and not a segment that is marked to be removed.
 fn stays((call, number): (i64, i32)) -> bool {
     const MARKED: u32 = 0o1000;
+    if number == 0 {
+        return false;
+    }
     let id = number - 1;
     // SAFETY: each fills a local structure.
     unsafe {
@@ -23,7 +26,7 @@ fn stays((call, number): (i64, i32)) -> bool {
             libc::SYS_semget => syscall!(libc::SYS_semctl, id, 0, libc::IPC_STAT, &raw mut semaphores),
             _ => syscall!(libc::SYS_msgctl, id, libc::IPC_STAT, &raw mut queue),
         };
-        number != 0 && !failed(result) && u32::from(segment.shm_perm.mode) & MARKED == 0
+        !failed(result) && u32::from(segment.shm_perm.mode) & MARKED == 0
     }
 }
 
