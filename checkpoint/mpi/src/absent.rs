@@ -2,10 +2,16 @@
 //! plain ones, as far as the counts fit; the fields of a status; texts of an info.
 use crate::calls::{MOST, call as invoke, lower};
 use crate::forward::returned;
-use crate::session::{Session, session};
+use crate::hand_out;
+use crate::session::{Access, Session, session};
 use crate::shape::Shape;
 use crate::words::Scratch;
-use phasecast_abi::{CType, Direction, Kind, Passing, Procedure, by_name};
+use phasecast_abi::{Abi, CType, Direction, Kind, Passing, Procedure, Value, by_name, constants};
+use std::sync::Once;
+
+/// What a library cannot do at all, and what it cannot do with so large a count.
+const UNSUPPORTED: &str = "MPI_ERR_UNSUPPORTED_OPERATION";
+const TOO_LARGE: &str = "MPI_ERR_COUNT";
 
 /// Carries out a call of a procedure that the library lacks.
 ///
@@ -108,7 +114,7 @@ struct Narrowed {
 }
 
 /// # Errors
-/// The program's code for what the library cannot do.
+/// The name of the error, if it cannot.
 ///
 /// # Safety
 /// `args` are those of the procedure.
@@ -117,10 +123,8 @@ unsafe fn narrowed(
     shape: &'static Shape,
     args: &[usize; MOST],
     scratch: &mut Scratch,
-) -> Result<Narrowed, usize> {
-    let unsupported = s.values.above("MPI_ERR_UNSUPPORTED_OPERATION").unwrap_or(1);
-    let (plain, function) = stand_in(s, shape).ok_or(unsupported)?;
-    let too_large = s.values.above("MPI_ERR_COUNT").unwrap_or(2);
+) -> Result<Narrowed, &'static str> {
+    let (plain, function) = stand_in(s, shape).ok_or(UNSUPPORTED)?;
     let mut call = Narrowed { function, below: [0; MOST], given: Vec::new(), widen: Vec::new() };
     let mut of_plain = plain.params.iter().peekable();
     for (i, param) in shape.procedure.params.iter().enumerate() {
@@ -139,7 +143,7 @@ unsafe fn narrowed(
             continue;
         }
         if param.passing == Passing::Value {
-            i32::try_from(call.below[i] as i64).map_err(|_| too_large)?;
+            i32::try_from(call.below[i] as i64).map_err(|_| TOO_LARGE)?;
             continue;
         }
         if param.root_only && !s.at_root(shape, args) {
@@ -152,7 +156,7 @@ unsafe fn narrowed(
             for j in 0..length {
                 // SAFETY: the caller's: so many numbers of 8 bytes.
                 let value = unsafe { (args[i] as *const i64).add(j).read_unaligned() };
-                let value = i32::try_from(value).map_err(|_| too_large)?;
+                let value = i32::try_from(value).map_err(|_| TOO_LARGE)?;
                 // SAFETY: there is room.
                 unsafe { (at as *mut i32).add(j).write(value) };
             }
@@ -163,7 +167,7 @@ unsafe fn narrowed(
         call.below[i] = at;
     }
     if of_plain.next().is_some() {
-        return Err(unsupported);
+        return Err(UNSUPPORTED);
     }
     if let Some(target) = &shape.target {
         call.below[target.displacement] = s.displacement_below(target, args);
@@ -179,7 +183,7 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
     // SAFETY: the caller's.
     let call = match unsafe { narrowed(&mut s, shape, args, &mut scratch) } {
         Ok(call) => call,
-        Err(code) => return code,
+        Err(name) => return raise(s, shape, args, name),
     };
     drop(s);
     let words: Vec<usize> = call.given.iter().map(|&i| call.below[i]).collect();
@@ -199,10 +203,28 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
     unsafe { returned(&mut s, shape, args, &call.below, result, &mut scratch) }
 }
 
+/// An error of a call that the library does not see: the program's error handler is called as the library would. (Errors of
+/// files are returned unless a program asks for more.) Yields the code for the program.
+pub fn raise(s: Access, shape: &Shape, args: &[usize; MOST], name: &'static str) -> usize {
+    let at = |kind| shape.procedure.param_index(kind).map(|at| args[at]);
+    if at(Kind::File).is_some() {
+        return s.values.above(name).unwrap_or(1);
+    }
+    let comm = at(Kind::Communicator).or_else(|| s.values.above("MPI_COMM_SELF")).unwrap_or(0);
+    let lacks = format!("phasecast: {} has no {}, which the program calls", s.library.name, shape.procedure.name);
+    drop(s);
+    if name == UNSUPPORTED {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| eprintln!("{lacks}"));
+    }
+    let class = constants().find(|constant| constant.name == name).map(|constant| constant.value(Abi::Standard));
+    hand_out::raise(comm, if let Some(Value::Number(class)) = class { class as i32 } else { 1 })
+}
+
 /// The function that carries out a procedure here whose plain form takes as many arguments, and the arguments in its form.
 ///
 /// # Errors
-/// The program's code for what the library cannot do.
+/// The name of the error, if it cannot.
 ///
 /// # Safety
 /// `args` are those of the procedure.
@@ -211,7 +233,7 @@ pub unsafe fn lowered(
     index: usize,
     args: &[usize; MOST],
     scratch: &mut Scratch,
-) -> Result<(usize, [usize; MOST]), usize> {
+) -> Result<(usize, [usize; MOST]), &'static str> {
     let shape = &s.shapes[index];
     let Some(function) = s.library.function(index) else {
         // SAFETY: the caller's.

@@ -123,7 +123,7 @@ pub unsafe fn matched(call: &mut Call) -> usize {
     // SAFETY: the caller's.
     let (function, mut below) = match unsafe { crate::absent::lowered(&mut s, call.index, &args, &mut scratch) } {
         Ok(lowered) => lowered,
-        Err(code) => return code,
+        Err(name) => return crate::absent::raise(s, shape, &args, name),
     };
     let mut own = [0u64; 8];
     if let Some(at) = places.status {
