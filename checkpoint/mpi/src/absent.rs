@@ -6,7 +6,7 @@ use crate::hand_out;
 use crate::session::{Access, Session, session};
 use crate::shape::Shape;
 use crate::words::Scratch;
-use phasecast_abi::{Abi, CType, Direction, Kind, Passing, Procedure, Value, by_name, constants};
+use phasecast_abi::{CType, Direction, Kind, Passing, Procedure, by_name};
 use std::sync::Once;
 
 /// What a library cannot do at all, and what it cannot do with so large a count.
@@ -211,14 +211,13 @@ pub fn raise(s: Access, shape: &Shape, args: &[usize; MOST], name: &'static str)
         return s.values.above(name).unwrap_or(1);
     }
     let comm = at(Kind::Communicator).or_else(|| s.values.above("MPI_COMM_SELF")).unwrap_or(0);
-    let lacks = format!("phasecast: {} has no {}, which the program calls", s.library.name, shape.procedure.name);
-    drop(s);
     if name == UNSUPPORTED {
         static TOLD: Once = Once::new();
-        TOLD.call_once(|| eprintln!("{lacks}"));
+        let (library, procedure) = (&s.library.name, shape.procedure.name);
+        TOLD.call_once(|| eprintln!("phasecast: {library} has no {procedure}, which the program calls"));
     }
-    let class = constants().find(|constant| constant.name == name).map(|constant| constant.value(Abi::Standard));
-    hand_out::raise(comm, if let Some(Value::Number(class)) = class { class as i32 } else { 1 })
+    let code = s.library.constant(name).unwrap_or(1);
+    hand_out::call_handler(s, comm, code as i32)
 }
 
 /// The function that carries out a procedure here whose plain form takes as many arguments, and the arguments in its form.

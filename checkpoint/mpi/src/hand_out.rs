@@ -2,7 +2,7 @@
 use crate::calls::{MOST, lower};
 use crate::drain::Message;
 use crate::requests::{SavedStatus, Stage};
-use crate::session::session;
+use crate::session::{Access, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_status, write_handle, write_one_status};
 use phasecast_abi::{Domain, Kind, Status};
@@ -24,9 +24,14 @@ pub fn raise(comm: usize, class: i32) -> usize {
     if class == 0 {
         return 0;
     }
-    let mut s = session();
+    let s = session();
+    let code = s.library.abi.from_neutral(Domain::ErrorClass, class.into(), s.library).unwrap_or(1) as i32;
+    call_handler(s, comm, code)
+}
+
+/// Calls the error handler of a communicator of the program for an error of the library. Yields the code for the program.
+pub fn call_handler(mut s: Access, comm: usize, code: i32) -> usize {
     let library = s.library;
-    let code = library.abi.from_neutral(Domain::ErrorClass, class.into(), library).unwrap_or(1) as i32;
     let (comm, above) = (s.down_handle(Kind::Communicator, comm), s.up_error(code as u32 as usize));
     drop(s);
     lower!(library, MPI_Comm_call_errhandler(comm, code));

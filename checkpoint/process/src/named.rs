@@ -103,24 +103,17 @@ unsafe fn target(call: &Call) -> Option<Target> {
     Some(Target { folder, path, writes: true, makes: call.number != libc::SYS_truncate })
 }
 
-/// Whether a call is going to make what it names, if it succeeds, in a program that has been saved.
-pub(crate) unsafe fn makes(call: &Call) -> bool {
-    // SAFETY: the arguments as the program gave them.
-    unsafe { target(call).is_some_and(|named| named.makes && overlay::tables().lacks(named.folder, named.path)) }
-}
-
-/// Notes what a call that has succeeded lets the program write or read, for the images of this run, and whether it has
-/// [made](makes) it.
-pub(crate) unsafe fn note(call: &Call, result: isize, made: bool) {
-    if failed(result) {
-        return;
+/// Carries out a call on the file that it names, and notes what one that succeeds lets the program write, read or make, for
+/// the images of this run.
+pub(crate) unsafe fn noted(call: &mut Call, carry_out: impl FnOnce(&mut Call) -> isize) -> isize {
+    // SAFETY: throughout: the arguments as the program gave them.
+    let Some(Target { folder, path, writes, makes }) = (unsafe { target(call) }) else { return carry_out(call) };
+    let made = makes && unsafe { overlay::tables().lacks(folder, path) };
+    let result = carry_out(call);
+    if !failed(result) {
+        unsafe { overlay::tables().note(folder, path, writes, made) };
     }
-    // SAFETY: the arguments as the program gave them.
-    unsafe {
-        if let Some(named) = target(call) {
-            overlay::tables().note(named.folder, named.path, named.writes, made);
-        }
-    }
+    result
 }
 
 /// Carries out a call that names a file, if a program is replayed and the file must be kept apart.

@@ -10,7 +10,7 @@ use crate::sys::{error, failed, syscall};
 use crate::text::{MOST, Text, name};
 use crate::written::{MadeAfter, Paths};
 use libc::{AT_FDCWD, EEXIST, EISDIR, ENOENT, ENOTDIR, EXDEV, c_int};
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, NulError, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -130,24 +130,29 @@ pub(crate) fn read() -> Vec<PathBuf> {
     BUFFERS.lock().read.list()
 }
 
+/// A path as a call names it.
+fn text(path: &Path) -> Result<CString, NulError> {
+    CString::new(path.as_os_str().as_bytes())
+}
+
 /// Notes a file that the program has opened by MPI, for the images of this run: whether it may write it, and has
 /// [made](lacks) it.
 pub fn note(path: &Path, writes: bool, made: bool) {
-    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return };
-    // SAFETY: a text that ends with a zero byte.
-    unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize, writes, made) }
+    if let Ok(name) = text(path) {
+        // SAFETY: a text that ends with a zero byte.
+        unsafe { BUFFERS.lock().note(AT_FDCWD as usize, name.as_ptr() as usize, writes, made) }
+    }
 }
 
 /// Whether a program that has been saved would make this file if it now did.
 pub fn lacks(path: &Path) -> bool {
-    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: a text that ends with a zero byte.
-    unsafe { BUFFERS.lock().lacks(AT_FDCWD as usize, name.as_ptr() as usize) }
+    text(path).is_ok_and(|name| unsafe { BUFFERS.lock().lacks(AT_FDCWD as usize, name.as_ptr() as usize) })
 }
 
 /// The tables, made to stand for a path; none if no program is replayed or the path is not to be kept apart.
 pub(crate) fn of(path: &Path) -> Option<Lock<'static, Buffers>> {
-    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let name = text(path).ok()?;
     let mut buffers = on().then(|| BUFFERS.lock())?;
     // SAFETY: a text that ends with a zero byte.
     unsafe { buffers.resolve(AT_FDCWD as usize, name.as_ptr() as usize) }.then_some(buffers)

@@ -131,12 +131,8 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             }
             _ if own::who() != Who::Program => call.pass_open(),
             _ => {
-                let result = named::trapped(call).unwrap_or_else(|| {
-                    let makes = named::makes(call);
-                    let result = descriptors::trapped(call);
-                    named::note(call, result, makes);
-                    result
-                });
+                let result =
+                    named::trapped(call).unwrap_or_else(|| named::noted(call, |call| descriptors::trapped(call)));
                 numbers::translate(call, result);
                 result
             }

@@ -111,6 +111,9 @@ pub enum Content {
 /// has made; and what is gone. To close a file ends all locks (`F_SETLK`) that a process has on it, so that this is done by a
 /// thread with a table of descriptors of its own.
 pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
+    if read.is_empty() && overlay::written().is_empty() {
+        return Vec::new();
+    }
     thread::scope(|scope| {
         let saved = scope.spawn(|| {
             // SAFETY: copies a table. Where that fails, a lock may be lost.
