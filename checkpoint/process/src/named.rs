@@ -107,13 +107,15 @@ unsafe fn target(call: &Call) -> Option<Target> {
 /// the images of this run.
 pub(crate) unsafe fn noted(call: &mut Call, carry_out: impl FnOnce(&mut Call) -> isize) -> isize {
     // SAFETY: throughout: the arguments as the program gave them.
-    let Some(Target { folder, path, writes, makes }) = (unsafe { target(call) }) else { return carry_out(call) };
-    let made = makes && unsafe { overlay::tables().lacks(folder, path) };
-    let result = carry_out(call);
-    if !failed(result) {
-        unsafe { overlay::tables().note(folder, path, writes, made) };
+    unsafe {
+        let Some(Target { folder, path, writes, makes }) = target(call) else { return carry_out(call) };
+        let made = makes && overlay::tables().lacks(folder, path);
+        let result = carry_out(call);
+        if !failed(result) {
+            overlay::tables().note(folder, path, writes, made);
+        }
+        result
     }
-    result
 }
 
 /// Carries out a call that names a file, if a program is replayed and the file must be kept apart.
