@@ -179,6 +179,14 @@ impl Trace {
         self.ranks().map(|r| self.span(r)).map(|(a, b)| b.since(a)).max().unwrap_or_default()
     }
 
+    /// From the start of the first rank's process to the end of the last, which starts of ranks one after the other make
+    /// longer than [`Trace::run_time`].
+    pub fn elapsed(&self) -> Nanos {
+        let spans = || self.ranks().map(|rank| self.span(rank));
+        let first = spans().map(|span| span.0).min().unwrap_or_default();
+        spans().map(|span| span.1).max().unwrap_or_default().since(first)
+    }
+
     /// The latest exit of a rank that was cut off. Reads the rank whole, once.
     fn last_exit(&self, rank: Rank) -> Nanos {
         let read = || {

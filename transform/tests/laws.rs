@@ -5,7 +5,8 @@ mod made;
 use made::*;
 use phasecast_trace::{Call, Class};
 use phasecast_transform::machine::{Link, Machine, Place};
-use phasecast_transform::transform::Settings;
+use phasecast_transform::transform::answer::prediction;
+use phasecast_transform::transform::{Settings, transform};
 use proptest::prelude::*;
 
 /// One thing that ranks do.
@@ -119,6 +120,20 @@ fn check_order(old: &[Vec<Made>], new: &[Vec<Made>]) -> Result<(), TestCaseError
         }
     }
     Ok(())
+}
+
+/// Ranks whose processes start one after the other: both times are from the first start to the last end.
+#[test]
+fn the_base_run_is_timed_as_the_predicted_one_is() {
+    let calls = [vec![allreduce(8, 1_000, 6_000)], vec![allreduce(8, 5_000, 9_000)]];
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = Recorded { late: 4_000, ..Recorded::default() };
+    let trace = write_as(&folder.path().join("base.trace"), &calls, None, &recorded);
+    assert_eq!(trace.run_time().0, 6_000);
+    let (machine, path) = (machine(1e-6, 1e-6), folder.path().join("new.trace"));
+    let outcome = transform(&trace, &machine, &machine, &ratio(1.0), &path, &|_, _| {}).expect("a sound trace");
+    let predicted = prediction(&trace, &machine, &machine, &outcome);
+    assert_eq!([predicted.base_run_s, outcome.run_s].map(|s| (s * 1e9).round()), [9_000.0; 2]);
 }
 
 proptest! {

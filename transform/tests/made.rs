@@ -105,6 +105,8 @@ pub struct Recorded {
     pub second_from: Option<usize>,
     /// Communicator 1 is each rank by itself.
     pub alone: bool,
+    /// Processes but the first start so much later, in ns.
+    pub late: u64,
 }
 
 /// The same, recorded in some way.
@@ -115,6 +117,10 @@ pub fn write_as(path: &Path, ranks: &[Vec<Made>], counts: Option<Counts>, record
         let mut header = made_header(Rank(rank as u32), size, "made", &PROCEDURES);
         if recorded.second_from.is_some_and(|from| rank >= from) {
             (header.host, header.boot_id) = ("second".into(), "second".into());
+        }
+        if rank > 0 {
+            let late = recorded.late;
+            (header.clock.units, header.clock.monotonic_ns, header.clock.realtime_ns) = (late, late, late);
         }
         if recorded.computing {
             header.boot_id = COMPUTING_CLOCK.into();

@@ -95,7 +95,7 @@ pub fn run(args: &TransformArgs) -> Result<()> {
         output::save(path, prediction.to_json().as_bytes())?;
     }
     let rows = match &seen {
-        Some(seen) => Some((observed(&Trace::open(&args.output)?, seen)?, seen.run_time().seconds())),
+        Some(seen) => Some((observed(&Trace::open(&args.output)?, seen)?, seen.elapsed().seconds())),
         None => None,
     };
     if args.json {

@@ -41,7 +41,7 @@ pub fn prediction(trace: &Trace, base: &machine::Machine, target: &machine::Mach
         startup_s,
         residual_s: rest.iter().sum(),
         uncertainty: Uncertainty { sampling_s, unmeasured_s, machine_s },
-        base_run_s: trace.run_time().seconds(),
+        base_run_s: trace.elapsed().seconds(),
         phases: parts(&totals),
         notes: outcome.notes.clone(),
         ..Prediction::blank("transform")
