@@ -17,6 +17,8 @@ const MOST: usize = 8;
 const GAIN: f64 = 0.02;
 /// The shortest segment that repeats and is looked into, as a share of the run.
 const LONG: f64 = 0.005;
+/// One in so many positions of a marker may lie where a further one cuts, beyond those of the cheapest.
+const LOST: usize = 10;
 /// The fewest symbols of a stretch with a marker of its own.
 const SYMBOLS: usize = 2 * FEWEST as usize;
 
@@ -30,6 +32,8 @@ pub struct Markers {
     pub found: Vec<Found>,
     /// Whether measuring pays, by the cheapest of each.
     pub pays: bool,
+    /// What markers of the whole run cost, for each of [`AIMS`].
+    whole: Vec<Vec<Priced>>,
 }
 
 /// Prices of markers for some stretches of the run.
@@ -67,26 +71,52 @@ impl Markers {
     /// # Errors
     /// None of its own.
     pub fn find(pilot: Pilot, room: u64, settings: &Settings, stage: &Stage<'_>) -> Result<Markers, AnalyzeError> {
+        let prices = prices(&pilot, &[0..pilot.length()], pilot.run_s(), room, settings, stage)?;
+        Markers::cover(pilot, prices, &[], room, settings, stage)
+    }
+
+    /// The same with these as the first markers: each further one is sought in what they leave.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn led_by(
+        self,
+        leads: &[Candidate],
+        room: u64,
+        settings: &Settings,
+        stage: &Stage<'_>,
+    ) -> Result<Markers, AnalyzeError> {
+        Markers::cover(self.pilot, self.whole, leads, room, settings, stage)
+    }
+
+    /// Markers of the whole run with their prices for each of [`AIMS`], and further ones of what the cheapest leaves.
+    fn cover(
+        pilot: Pilot,
+        whole: Vec<Vec<Priced>>,
+        leads: &[Candidate],
+        room: u64,
+        settings: &Settings,
+        stage: &Stage<'_>,
+    ) -> Result<Markers, AnalyzeError> {
         let run_s = pilot.run_s();
-        let scale = |span_s, aim| Scale { run_s, span_s, relevance: settings.relevance, aim };
-        let prices = |stretches: &[Range<usize>], span_s: f64| {
-            let found = candidates(&pilot, stretches, span_s, room, settings.threads, stage)?;
-            let (pilot, threads) = (&pilot, settings.threads);
-            Search { pilot, stretches, scale: scale(span_s, AIMS[0]), threads }.prices(&found, stage)
+        let led = |priced: Vec<Priced>, number: usize| {
+            let lead = leads.get(number).and_then(|lead| priced.iter().find(|priced| priced.candidate == *lead));
+            lead.map(|lead| vec![*lead]).unwrap_or(priced)
         };
-        let whole = 0..pilot.length();
-        let all = prices(std::slice::from_ref(&whole), run_s)?;
         let mut best = None;
-        for (number, (aim, priced)) in AIMS.into_iter().zip(all).enumerate() {
+        for (number, (aim, priced)) in AIMS.into_iter().zip(&whole).enumerate() {
+            let priced = led(priced.clone(), 0);
             let mut cost_s = priced.first().map_or(f64::INFINITY, |best| best.cost_s);
-            let mut found = vec![Found { stretches: vec![whole.clone()], span_s: run_s, priced }];
+            let mut found = vec![Found { stretches: vec![0..pilot.length()], span_s: run_s, priced }];
             while let (Some(last), true) = (found.last(), found.len() < MOST) {
                 let Some(cheapest) = last.priced.first() else { break };
-                let left = left(&pilot, &last.stretches, cheapest.candidate, &scale(last.span_s, aim));
+                let scale = Scale { run_s, span_s: last.span_s, relevance: settings.relevance, aim };
+                let left = left(&pilot, &last.stretches, cheapest.candidate, &scale);
                 if left.cost_s < GAIN * run_s {
                     break;
                 }
-                let priced = prices(&left.stretches, left.span_s)?.swap_remove(number);
+                let priced = prices(&pilot, &left.stretches, left.span_s, room, settings, stage)?.swap_remove(number);
+                let priced = led(priced, found.len());
                 let Some(saved_s) = priced.first().map(|next| left.cost_s - next.cost_s) else { break };
                 if saved_s < GAIN * run_s {
                     break;
@@ -103,28 +133,53 @@ impl Markers {
             }
         }
         let (aim, found, pays) = best.expect("there are errors to aim at");
-        Ok(Markers { pilot, aim, found, pays })
+        Ok(Markers { pilot, aim, found, pays, whole })
     }
 
-    /// For each marker, those that are looked at more closely ([`marker::finalists`]), with the positions (symbols before
-    /// the cut) at which they end a segment. Within a stretch that has a marker of its own only that one counts.
+    /// For each marker, those that are looked at more closely ([`marker::finalists`]), the cheapest first, with the
+    /// positions (symbols before the cut) at which they end a segment.
     pub fn finalists(&self, mut room: u64) -> Vec<Vec<(Priced, Vec<u64>)>> {
-        let of = |(number, found): (usize, &Found)| {
+        let of = |found: &Found| {
             let finalists = marker::finalists(&self.pilot, &found.priced, found.span_s, room);
             let candidates: Vec<Candidate> = finalists.iter().map(|priced| priced.candidate).collect();
-            let mut positions = marker::positions(&self.pilot, &found.stretches, &candidates);
-            for further in &self.found[number + 1..] {
-                let within = |at: u64| {
-                    let near = further.stretches.partition_point(|stretch| (stretch.end as u64) <= at);
-                    further.stretches.get(near).is_some_and(|stretch| (stretch.start as u64) < at)
-                };
-                positions.iter_mut().for_each(|own| own.retain(|&at| !within(at)));
-            }
+            let positions = marker::positions(&self.pilot, &found.stretches, &candidates);
             room = room.saturating_sub(positions.iter().map(|own| own.len() as u64).sum());
             finalists.into_iter().zip(positions).collect()
         };
-        self.found.iter().enumerate().map(of).collect()
+        self.found.iter().map(of).collect()
     }
+
+    /// Whether what further markers are sought in is what this choice for a marker leaves, as it is of the cheapest: of
+    /// the positions of either, as few lie within stretches that have a marker of their own.
+    pub fn leaves_the_same(&self, number: usize, chosen: &[u64], cheapest: &[u64]) -> bool {
+        let lost = |own: &[u64]| own.len() - self.outside(number, own).len();
+        lost(chosen) * LOST <= lost(cheapest) * LOST + chosen.len()
+    }
+
+    /// The positions of a marker that count: within a stretch that has a marker of its own only that one does.
+    pub fn outside(&self, number: usize, own: &[u64]) -> Vec<u64> {
+        let within = |at: u64, stretches: &[Range<usize>]| {
+            let near = stretches.partition_point(|stretch| (stretch.end as u64) <= at);
+            stretches.get(near).is_some_and(|stretch| (stretch.start as u64) < at)
+        };
+        let further = &self.found[number + 1..];
+        own.iter().copied().filter(|&at| !further.iter().any(|further| within(at, &further.stretches))).collect()
+    }
+}
+
+/// What markers of some stretches cost, for each of [`AIMS`].
+fn prices(
+    pilot: &Pilot,
+    stretches: &[Range<usize>],
+    span_s: f64,
+    room: u64,
+    settings: &Settings,
+    stage: &Stage<'_>,
+) -> Result<Vec<Vec<Priced>>, AnalyzeError> {
+    let threads = settings.threads;
+    let found = candidates(pilot, stretches, span_s, room, threads, stage)?;
+    let scale = Scale { run_s: pilot.run_s(), span_s, relevance: settings.relevance, aim: AIMS[0] };
+    Search { pilot, stretches, scale, threads }.prices(&found, stage)
 }
 
 /// The stretches that a marker leaves dear to measure: neighbouring segments that do not repeat, and each long one that

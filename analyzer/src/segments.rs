@@ -1,4 +1,5 @@
 //! `--method marker`: from a trace to segments between consistent cuts, and to the analysis.
+use crate::candidates::Candidate;
 use crate::closure::{self, Closed, Cut};
 use crate::counted::Counted;
 use crate::cover::Markers;
@@ -63,7 +64,7 @@ impl Input<'_> {
 /// # Errors
 /// If a file is damaged.
 pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
-    let analysis = cut(input, &look(input, stages)?, stages)?;
+    let analysis = cut(input, look(input, stages)?, stages)?;
     if analysis.verdict.pays {
         return Ok(analysis);
     }
@@ -72,7 +73,7 @@ pub fn analyze(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Analysis, A
         let input = Input { symbols: &input.symbols.ordered(order), ..*input };
         let markers = look(&input, stages)?;
         if markers.pays {
-            let analysis = Analysis { order, ..cut(&input, &markers, stages)? };
+            let analysis = Analysis { order, ..cut(&input, markers, stages)? };
             if analysis.verdict.pays {
                 return Ok(analysis);
             }
@@ -102,29 +103,70 @@ fn look(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Markers, AnalyzeEr
     Markers::find(pilot, room(input), settings, &stages[1])
 }
 
-fn cut(input: &Input<'_>, found: &Markers, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
-    let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
+/// What markers are chosen from.
+struct Field {
+    /// For each marker of a [`Markers`], its finalists with their positions.
+    finalists: Vec<Vec<(Priced, Vec<u64>)>>,
+    /// The cuts at all of these.
+    closed: Closed,
+}
+
+impl Field {
+    fn of(input: &Input<'_>, found: &Markers, stage: &Stage<'_>) -> Result<Field, AnalyzeError> {
+        let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
+        let finalists = found.finalists(room(input));
+        let all = finalists.iter().flatten().flat_map(|(_, positions)| positions);
+        let mut targets: Vec<u64> = all.copied().chain(1..=EARLY).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        let mut closed = with_feed(trace, &input.counted[0], trace.ranks(), settings.threads, |feed| {
+            closure::close(trace, survey, feed, input.symbols, found.pilot.rank.index(), &targets, stage)
+        })?;
+        let forbidden = |cut: &Cut| {
+            cut.stands.iter().enumerate().any(|(rank, stand)| {
+                let zones = input.zones.get(rank).map_or(&[][..], Vec::as_slice);
+                let near = zones.partition_point(|z| z.end() <= stand.events);
+                zones.get(near).is_some_and(|z| z.forbids(stand.events))
+            })
+        };
+        closed.cuts.retain(|cut| !forbidden(cut));
+        Ok(Field { finalists, closed })
+    }
+
+    /// The finalist to be taken for a marker ([`quietest`]).
+    fn choice(&self, found: &Markers, number: usize) -> Option<(usize, f64, f64)> {
+        quietest(&self.finalists[number], &self.closed.cuts, found.found[number].span_s)
+    }
+
+    /// The choices for the first markers up to one that leaves another rest than its cheapest finalist, in which further
+    /// markers were sought, if there is one.
+    fn leads(&self, found: &Markers) -> Option<Vec<Candidate>> {
+        let mut leads = Vec::new();
+        for (number, finalists) in self.finalists.iter().enumerate() {
+            let (_, cheapest) = finalists.first()?;
+            let (priced, positions) = &finalists[self.choice(found, number).map_or(0, |choice| choice.0)];
+            leads.push(priced.candidate);
+            if !found.leaves_the_same(number, positions, cheapest) {
+                return Some(leads);
+            }
+        }
+        None
+    }
+}
+
+fn cut(input: &Input<'_>, mut found: Markers, stages: &[Stage<'_>; 3]) -> Result<Analysis, AnalyzeError> {
+    let mut field = Field::of(input, &found, &stages[2])?;
+    let (mut leads, quiet) = (Vec::new(), Stage::new(&|_, _| {}, 0, 1));
+    while let Some(more) = field.leads(&found).filter(|more| more.len() > leads.len()) {
+        leads = more;
+        found = found.led_by(&leads, room(input), input.settings, &quiet)?;
+        field = Field::of(input, &found, &quiet)?;
+    }
     let pilot = &found.pilot;
-    let finalists = found.finalists(room(input));
-    let all = finalists.iter().flatten().flat_map(|(_, positions)| positions);
-    let mut targets: Vec<u64> = all.copied().chain(1..=EARLY).collect();
-    targets.sort_unstable();
-    targets.dedup();
-    let mut closed = with_feed(trace, &input.counted[0], trace.ranks(), settings.threads, |feed| {
-        closure::close(trace, survey, feed, input.symbols, pilot.rank.index(), &targets, &stages[2])
-    })?;
-    let forbidden = |cut: &Cut| {
-        cut.stands.iter().enumerate().any(|(rank, stand)| {
-            let zones = input.zones.get(rank).map_or(&[][..], Vec::as_slice);
-            let near = zones.partition_point(|z| z.end() <= stand.events);
-            zones.get(near).is_some_and(|z| z.forbids(stand.events))
-        })
-    };
-    closed.cuts.retain(|cut| !forbidden(cut));
     let (mut markers, mut own) = (Vec::new(), Vec::new());
-    for (finalists, of) in finalists.iter().zip(&found.found) {
-        let Some((number, skew_s, in_flight)) = quietest(finalists, &closed.cuts, of.span_s) else { continue };
-        let (Priced { candidate, .. }, positions) = &finalists[number];
+    for (number, finalists) in field.finalists.iter().enumerate() {
+        let Some((chosen, skew_s, in_flight)) = field.choice(&found, number) else { continue };
+        let (Priced { candidate, .. }, positions) = &finalists[chosen];
         let last = candidate.first as usize;
         let range = (last + 1).saturating_sub(candidate.length)..last + 1;
         markers.push(Marker {
@@ -135,8 +177,9 @@ fn cut(input: &Input<'_>, found: &Markers, stages: &[Stage<'_>; 3]) -> Result<An
             skew_s,
             in_flight,
         });
-        own.extend(positions);
+        own.extend(found.outside(number, positions));
     }
+    let mut closed = field.closed;
     own.sort_unstable();
     let of_marker = |cut: &Cut| own.binary_search(&cut.at).is_ok();
     let early = if own.is_empty() { None } else { set_up(input, &closed.cuts, of_marker) };
@@ -323,7 +366,6 @@ fn split_levels(keys: &mut [u64], first: &[u64], second: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidates::Candidate;
 
     /// A finalist of four occurrences with its cuts, which are as skewed as that.
     fn finalist(first: u32, cost_s: f64, samples: u64, skew: u64, cuts: &mut Vec<Cut>) -> (Priced, Vec<u64>) {

@@ -1,6 +1,14 @@
 //! Several markers: loops that have no pattern in common.
 mod support;
-use phasecast_analyzer::{Analysis, Settings, analyze};
+use phasecast_analyzer::counted::Counted;
+use phasecast_analyzer::cover::Markers;
+use phasecast_analyzer::marker::positions;
+use phasecast_analyzer::parallel::Stage;
+use phasecast_analyzer::pilot::Pilot;
+use phasecast_analyzer::source::with_feed;
+use phasecast_analyzer::survey::survey;
+use phasecast_analyzer::{Analysis, Order, Settings, Symbols, analyze};
+use phasecast_trace::{Rank, Trace};
 use support::{Act, Folder, Program};
 
 const RANKS: u32 = 3;
@@ -59,6 +67,50 @@ fn loops_that_take_turns() {
         ring(&mut program, 80, 100_000);
     }
     covered(&run(&program), &[0.4, 0.6]);
+}
+
+/// The markers of a trace, as found on its first rank.
+fn markers(trace: &Trace) -> Markers {
+    let (settings, quiet) = (Settings { threads: 1, ..Settings::default() }, Stage::new(&|_, _| {}, 0, 1));
+    let survey = survey(trace, &Counted::All, 1, &quiet).unwrap();
+    let symbols = Symbols::new(&survey.volumes.classes(), trace.procedures(), Order::Kept);
+    let pilot = with_feed(trace, &Counted::All, std::iter::once(Rank(0)), 1, |feed| {
+        Pilot::read(trace, &survey, feed, Rank(0), &symbols, &[], &quiet)
+    });
+    Markers::find(pilot.unwrap(), ROOM, &settings, &quiet).unwrap()
+}
+
+const ROOM: u64 = 1 << 20;
+
+/// A quieter marker than the cheapest cuts elsewhere: were further ones still sought in what the cheapest leaves, neither
+/// would cut there.
+#[test]
+fn further_markers_are_sought_in_what_the_chosen_one_leaves() {
+    let mut program = Program::new(RANKS);
+    for _ in 0..12 {
+        ring(&mut program, 120, 800);
+        ring(&mut program, 80, 100_000);
+    }
+    let folder = Folder::new();
+    let trace = program.write(&folder.path("a"), 500);
+    let cheapest = markers(&trace);
+    let all = &cheapest.found[0].priced;
+    let mut others = 0;
+    for candidate in all.iter().map(|priced| priced.candidate) {
+        let own = positions(&cheapest.pilot, &cheapest.found[0].stretches, &[all[0].candidate, candidate]);
+        let [of_cheapest, of_chosen] = own.as_slice() else { panic!("two candidates") };
+        others += usize::from(!cheapest.leaves_the_same(0, of_chosen, of_cheapest));
+        let quiet = Stage::new(&|_, _| {}, 0, 1);
+        let led = markers(&trace).led_by(&[candidate], ROOM, &Settings::default(), &quiet).unwrap();
+        assert_eq!(led.found[0].priced.iter().map(|p| p.candidate).collect::<Vec<_>>(), [candidate]);
+        let left = led.found.get(1).map_or(&[][..], |further| &further.stretches);
+        let ends = left.iter().flat_map(|stretch| [stretch.start, stretch.end]);
+        let whole = [0, led.pilot.length()];
+        for end in ends.filter(|end| !whole.contains(end)) {
+            assert!(of_chosen.binary_search(&(end as u64)).is_ok(), "{candidate:?}: {end}");
+        }
+    }
+    assert!((1..all.len()).contains(&others), "{others} of {}", all.len());
 }
 
 #[test]
