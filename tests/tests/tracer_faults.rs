@@ -3,7 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use phasecast_tests::example::compiled;
-use phasecast_tests::mpi::Mpi;
+use phasecast_tests::mpi::{Language, Mpi};
 use phasecast_tests::phasecast;
 use phasecast_tests::process::run;
 use phasecast_tests::traced::{Job, Traced, calls, truncated};
@@ -76,6 +76,32 @@ fn without_mpi() {
             let said = traced.outcome.stderr.lines().filter(|line| line.contains("there is no trace in")).count();
             assert!((least..=2).contains(&said), "{:?}", traced.outcome);
         }
+    }
+}
+
+#[test]
+fn a_tool_between_program_and_mpi_is_named() {
+    const TOOL: &str = "#include <mpi.h>\nint MPI_Barrier(MPI_Comm comm) { return PMPI_Barrier(comm); }\n";
+    const PROGRAM: &str = "#include <mpi.h>\nint main(void) {\n    MPI_Init(0, 0);\n    MPI_Barrier(MPI_COMM_WORLD);\n    \
+                           return MPI_Finalize();\n}\n";
+    for mpi in BOTH {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("tool.c"), TOOL).expect("a source");
+        fs::write(at("program.c"), PROGRAM).expect("a source");
+        let compile = |words: &[&str]| {
+            let mut compiler = Command::new(mpi.compiler(Language::C));
+            run(compiler.current_dir(folder.path()).args(words)).succeeded();
+        };
+        compile(&["-shared", "-fPIC", "-o", "libtool.so", "tool.c"]);
+        compile(&["-o", "program", "program.c"]);
+        compile(&["-o", "with_tool", "program.c", "-L.", "-Wl,-rpath,$ORIGIN", "-ltool"]);
+        let told = |program: &str| {
+            let traced = Job::new(mpi, 2, &[at(program)]).run();
+            assert_eq!(calls(&traced.stat()).get("MPI_Barrier"), Some(&2), "{:?}", traced.outcome);
+            traced.outcome.stderr.matches("libtool.so stands between").count()
+        };
+        assert_eq!((told("program"), told("with_tool")), (0, 1));
     }
 }
 

@@ -2,7 +2,7 @@
 use crate::finish;
 use crate::hide;
 use crate::plan::{Plan, names};
-use crate::real::{Library, library, mpi};
+use crate::real::{Library, library, mpi, passed_by};
 use crate::record::{Call, failed, handle_at};
 use crate::requests::MULTIPLE;
 use crate::sink::{Sink, say};
@@ -197,6 +197,12 @@ fn begin(world: usize, own: Option<usize>) {
     };
     let rank = Rank { sink, size: size as u32, pid: std::process::id(), cost: Mutex::new(0.0), layout, base };
     let rank = RANK.get_or_init(|| rank);
+    if let Some(tool) = (rank.sink.rank == 0).then(passed_by).flatten() {
+        say(&format!(
+            "{tool} stands between the program and its MPI: calls are recorded before they come to it, and go on without it. \
+             Link it into the program itself to have it called"
+        ));
+    }
     let header = header(rank, clock, library);
     let counters = counters::start(rank.sink.rank == 0);
     let head = if counters.is_some() { Frame::counted_header() } else { Frame::new(Kind::Header) };

@@ -79,6 +79,17 @@ pub fn lookup(procedure: usize) -> Option<Option<usize>> {
     if found.is_some() || library { Some(found) } else { None }
 }
 
+/// The path of a library that has procedures of MPI and is not MPI's: a tool between the program and MPI, which is passed
+/// by. One that is part of the program comes before this library, and is called as ever.
+pub fn passed_by() -> Option<String> {
+    let ours = passed_by as *const () as usize;
+    find_object(|object, path| {
+        let others = !path.is_empty() && !object.contains(ours) && object.find(b"PMPI_Init").is_none();
+        let has_some = || PLANS.iter().any(|plan| object.find(plan.name.as_bytes()).is_some());
+        (others && has_some()).then(|| path.to_string_lossy().into_owned())
+    })
+}
+
 /// Address of the real procedure with this index in the table.
 #[inline(always)]
 pub fn function(procedure: usize) -> usize {

@@ -211,13 +211,16 @@ pub fn raise(s: Access, shape: &Shape, args: &[usize; MOST], name: &'static str)
         return s.values.above(name).unwrap_or(1);
     }
     let comm = at(Kind::Communicator).or_else(|| s.values.above("MPI_COMM_SELF")).unwrap_or(0);
+    let library = s.library;
+    // Who reads the error output may be slow: the program's other threads do not wait for that.
+    drop(s);
     if name == UNSUPPORTED {
         static TOLD: Once = Once::new();
-        let (library, procedure) = (&s.library.name, shape.procedure.name);
+        let (library, procedure) = (&library.name, shape.procedure.name);
         TOLD.call_once(|| eprintln!("phasecast: {library} has no {procedure}, which the program calls"));
     }
-    let code = s.library.constant(name).unwrap_or(1);
-    hand_out::call_handler(s, comm, code as i32)
+    let code = library.constant(name).unwrap_or(1);
+    hand_out::call_handler(session(), comm, code as i32)
 }
 
 /// The function that carries out a procedure here whose plain form takes as many arguments, and the arguments in its form.

@@ -111,20 +111,21 @@ pub enum Content {
 /// has made; and what is gone. To close a file ends all locks (`F_SETLK`) that a process has on it, so that this is done by a
 /// thread with a table of descriptors of its own.
 pub(crate) fn save(read: &[PathBuf]) -> Vec<Written> {
-    if read.is_empty() && overlay::written().is_empty() {
+    let noted = overlay::written();
+    if read.is_empty() && noted.is_empty() {
         return Vec::new();
     }
     thread::scope(|scope| {
         let saved = scope.spawn(|| {
             // SAFETY: copies a table. Where that fails, a lock may be lost.
             unsafe { libc::unshare(libc::CLONE_FILES) };
-            gather(read)
+            gather(read, noted)
         });
         saved.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
-fn gather(read: &[PathBuf]) -> Vec<Written> {
+fn gather(read: &[PathBuf], written: Vec<PathBuf>) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     let is_file = |path: &Path| fs::metadata(path).ok().filter(|facts| facts.is_file() && is_new(facts));
     for path in read.iter().filter_map(|path| std::path::absolute(path).ok()) {
@@ -135,7 +136,7 @@ fn gather(read: &[PathBuf]) -> Vec<Written> {
         }
     }
     let mut noted = Vec::new();
-    for path in overlay::written() {
+    for path in written {
         // What is written by a link's name is where it leads.
         let (made, path) = made(path);
         all.extend(made);
