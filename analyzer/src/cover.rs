@@ -71,7 +71,8 @@ impl Markers {
     /// # Errors
     /// None of its own.
     pub fn find(pilot: Pilot, room: u64, settings: &Settings, stage: &Stage<'_>) -> Result<Markers, AnalyzeError> {
-        let prices = prices(&pilot, &[0..pilot.length()], pilot.run_s(), room, settings, stage)?;
+        let run = 0..pilot.length();
+        let prices = prices(&pilot, std::slice::from_ref(&run), pilot.run_s(), room, settings, stage)?;
         Markers::cover(pilot, prices, &[], room, settings, stage)
     }
 
@@ -98,7 +99,7 @@ impl Markers {
         settings: &Settings,
         stage: &Stage<'_>,
     ) -> Result<Markers, AnalyzeError> {
-        let run_s = pilot.run_s();
+        let (run, run_s) = (0..pilot.length(), pilot.run_s());
         let led = |priced: Vec<Priced>, number: usize| {
             let lead = leads.get(number).and_then(|lead| priced.iter().find(|priced| priced.candidate == *lead));
             lead.map(|lead| vec![*lead]).unwrap_or(priced)
@@ -107,7 +108,7 @@ impl Markers {
         for (number, (aim, priced)) in AIMS.into_iter().zip(&whole).enumerate() {
             let priced = led(priced.clone(), 0);
             let mut cost_s = priced.first().map_or(f64::INFINITY, |best| best.cost_s);
-            let mut found = vec![Found { stretches: vec![0..pilot.length()], span_s: run_s, priced }];
+            let mut found = vec![Found { stretches: vec![run.clone()], span_s: run_s, priced }];
             while let (Some(last), true) = (found.last(), found.len() < MOST) {
                 let Some(cheapest) = last.priced.first() else { break };
                 let scale = Scale { run_s, span_s: last.span_s, relevance: settings.relevance, aim };
