@@ -8,6 +8,8 @@ const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
 fn sound(traced: &Traced, ranks: u32) {
     assert_eq!(traced.outcome.code, 0, "{:?}", traced.outcome);
+    // The libraries of Fortran's bindings are no tools.
+    assert!(!traced.outcome.stderr.contains("stands between"), "{:?}", traced.outcome);
     let stat = traced.stat();
     assert_eq!(stat["ranks"], ranks, "{stat}");
     assert_eq!((stat["unmatched"].as_u64(), stat["pending"].as_u64()), (Some(0), Some(0)), "{stat}");

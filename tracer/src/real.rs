@@ -1,6 +1,6 @@
 //! The procedures of the MPI library that the program uses, found at run time.
 use crate::elf::{Object, find_object};
-use crate::plan::{COUNT, PLANS};
+use crate::plan::{COUNT, PLANS, Plan};
 use phasecast_abi::{Abi, Value, constant};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -79,14 +79,16 @@ pub fn lookup(procedure: usize) -> Option<Option<usize>> {
     if found.is_some() || library { Some(found) } else { None }
 }
 
-/// The path of a library that has procedures of MPI and is not MPI's: a tool between the program and MPI, which is passed
-/// by. One that is part of the program comes before this library, and is called as ever.
+/// The path of a library that has a procedure of MPI without its own form for tools (`PMPI_X`): a tool between the program
+/// and MPI, which is passed by. One that is part of the program comes before this library, and is called as ever.
 pub fn passed_by() -> Option<String> {
     let ours = passed_by as *const () as usize;
     find_object(|object, path| {
-        let others = !path.is_empty() && !object.contains(ours) && object.find(b"PMPI_Init").is_none();
-        let has_some = || PLANS.iter().any(|plan| object.find(plan.name.as_bytes()).is_some());
-        (others && has_some()).then(|| path.to_string_lossy().into_owned())
+        let wraps = |plan: &Plan| {
+            object.find(plan.name.as_bytes()).is_some() && object.find(format!("P{}", plan.name).as_bytes()).is_none()
+        };
+        let tool = !path.is_empty() && !object.contains(ours) && PLANS.iter().any(wraps);
+        tool.then(|| path.to_string_lossy().into_owned())
     })
 }
 
