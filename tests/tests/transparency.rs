@@ -6,7 +6,7 @@
 use phasecast_tests::matrix::run;
 use phasecast_tests::mpi::Mpi;
 use phasecast_tests::program::programs;
-use phasecast_tests::split::Choice;
+use phasecast_tests::split::{Base, Choice, cuts, native};
 
 #[test]
 fn programs_go_on_under_the_same_and_the_other_mpi() {
@@ -18,4 +18,20 @@ fn programs_go_on_under_the_same_and_the_other_mpi() {
     let table = run(&programs, &plan, choice);
     println!("{table}");
     assert!(table.failures.is_empty(), "{} of {} failed", table.failures.len(), table.rows.len());
+}
+
+#[test]
+fn what_the_target_lacks_calls_the_handler_that_the_call_names() {
+    let program = programs().into_iter().find(|program| program.name == "lacking").expect("it is there");
+    let mut expected = native(&program, Mpi::Mpich).expect("MPICH has it");
+    let first = cuts(&program, Mpi::Mpich, 0).expect("a trace").into_iter().take(1).collect();
+    let base = Base::cut(&program, Mpi::Mpich, first, &expected).expect("a cut");
+    assert!(base.failures.is_empty() && base.saved.len() == 1, "{:?}", base.failures);
+    for (rank, lines) in &mut expected {
+        let mut called = 0..;
+        for line in lines.iter_mut().filter(|line| line.ends_with("made")) {
+            *line = format!("{rank}] lacking, {} called", called.next().unwrap_or_default());
+        }
+    }
+    base.replay(Mpi::OpenMpi, &base.saved[0], &expected).unwrap_or_else(|wrong| panic!("{wrong}"));
 }

@@ -37,7 +37,7 @@ fn programs_of_newer_standards_go_on_under_those_that_have_them() {
         (Mpi::Mpich5Abi, &[Mpi::Mpich]),
     ];
     let of_5 = [(Mpi::Mpich5, &[Mpi::Mpich5, Mpi::Mpich5Abi][..]), (Mpi::Mpich5Abi, &[Mpi::Mpich5])];
-    for (version, count, plan, cuts) in [(4, 9, &of_4[..], 1), (5, 5, &of_5, 2)] {
+    for (version, count, plan, cuts) in [(4, 10, &of_4[..], 1), (5, 5, &of_5, 2)] {
         let programs = since(version);
         assert_eq!(programs.len(), count);
         let table = matrix::run(&programs, plan, Choice::Some(cuts));

@@ -206,11 +206,14 @@ unsafe fn by_plain(shape: &'static Shape, args: &[usize; MOST]) -> usize {
 /// An error of a call that the library does not see: the program's error handler is called as the library would. (Errors of
 /// files are returned unless a program asks for more.) Yields the code for the program.
 pub fn raise(s: Access, shape: &Shape, args: &[usize; MOST], name: &'static str) -> usize {
-    let at = |kind| shape.procedure.param_index(kind).map(|at| args[at]);
-    if at(Kind::File).is_some() {
+    let given = |kind| {
+        let mut params = shape.procedure.params.iter().zip(args);
+        params.find(|(param, _)| param.kind == kind && param.direction == Direction::In).map(|(_, arg)| *arg)
+    };
+    if given(Kind::File).is_some() {
         return s.values.above(name).unwrap_or(1);
     }
-    let comm = at(Kind::Communicator).or_else(|| s.values.above("MPI_COMM_SELF")).unwrap_or(0);
+    let own = s.values.above("MPI_COMM_SELF").unwrap_or(0);
     let library = s.library;
     // Who reads the error output may be slow: the program's other threads do not wait for that.
     drop(s);
@@ -219,8 +222,11 @@ pub fn raise(s: Access, shape: &Shape, args: &[usize; MOST], name: &'static str)
         let (library, procedure) = (&library.name, shape.procedure.name);
         TOLD.call_once(|| eprintln!("phasecast: {library} has no {procedure}, which the program calls"));
     }
-    let code = library.constant(name).unwrap_or(1);
-    hand_out::call_handler(session(), comm, code as i32)
+    let code = library.constant(name).unwrap_or(1) as i32;
+    match given(Kind::Errhandler) {
+        Some(handler) => hand_out::call_this_handler(own, handler, code),
+        None => hand_out::call_handler(session(), given(Kind::Communicator).unwrap_or(own), code),
+    }
 }
 
 /// The function that carries out a procedure here whose plain form takes as many arguments, and the arguments in its form.

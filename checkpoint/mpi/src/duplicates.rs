@@ -32,7 +32,8 @@ pub unsafe fn idup(call: &mut Call) -> usize {
     let shape = call.shape;
     let args: [usize; MOST] = arguments(call, shape.lanes.len());
     let blocking = &s.shapes[crate::calls::index(&shape.procedure.name.replace("idup", "dup"))];
-    if shape.function == 0 {
+    let plain = s.shapes[crate::calls::index("MPI_Comm_idup")].function;
+    if shape.function == 0 && plain == 0 {
         drop(s);
         // SAFETY: the caller's.
         return unsafe { made_at_once(call.index, shape, blocking, &args) };
@@ -49,7 +50,14 @@ pub unsafe fn idup(call: &mut Call) -> usize {
     (below[new_at], below[request_at]) = (&raw mut *place as usize, request);
     drop(s);
     // SAFETY: the caller's; the arguments are in the library's form.
-    let result = unsafe { invoke(shape.function, &below[..shape.lanes.len()]) };
+    let result = unsafe {
+        if shape.function != 0 {
+            invoke(shape.function, &below[..shape.lanes.len()])
+        } else {
+            // Hints are no more than that.
+            invoke(plain, &[below[0], below[new_at], below[request_at]])
+        }
+    };
     let mut s = session();
     if result as i32 != 0 {
         // SAFETY: the program's place for a handle, and ours.

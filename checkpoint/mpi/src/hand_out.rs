@@ -38,6 +38,21 @@ pub fn call_handler(mut s: Access, comm: usize, code: i32) -> usize {
     above
 }
 
+/// Calls an error handler of the program that a call names itself, as that of `own`, the communicator of this process alone.
+/// Yields the code for the program.
+pub fn call_this_handler(own: usize, handler: usize, code: i32) -> usize {
+    let mut s = session();
+    let library = s.library;
+    let (comm, handler) = (s.down_handle(Kind::Communicator, own), s.down_handle(Kind::Errhandler, handler));
+    drop(s);
+    let mut before = 0usize;
+    lower!(library, MPI_Comm_get_errhandler(comm, &raw mut before));
+    lower!(library, MPI_Comm_set_errhandler(comm, handler));
+    let above = call_handler(session(), own, code);
+    lower!(library, MPI_Comm_set_errhandler(comm, before));
+    above
+}
+
 /// As [`deliver`]; the class of an error is in the status only.
 ///
 /// # Safety
