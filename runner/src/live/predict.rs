@@ -253,10 +253,11 @@ fn base_mean(analysis: &Analysis, rank: usize, phase: PhaseId) -> Option<f64> {
 
 impl Observation<'_> {
     /// What one would guess without phasecast: the time of the first twentieth of the iterations (the pieces that
-    /// repeat), times twenty, after the start-up and what comes before them.
+    /// repeat and matter), times twenty, after the start-up and what comes before them.
     fn naive(&self, startup_s: f64) -> Option<f64> {
         let tracker = self.trackers.first()?.as_ref()?;
-        let repeats = |p: &Piece| self.analysis().phases.get(p.phase.index()).is_some_and(|phase| !phase.one_off);
+        let phase = |p: &Piece| self.analysis().phases.get(p.phase.index());
+        let repeats = |p: &Piece| phase(p).is_some_and(|phase| phase.relevant && !phase.one_off);
         let pieces = self.analysis().pieces.first()?;
         let first = pieces.iter().position(repeats)?;
         let iterations = pieces.iter().filter(|p| repeats(p)).count();
