@@ -1,7 +1,7 @@
 //! Questions to the table of procedures.
 
 use crate::generated::procedures::PROCEDURES;
-use crate::model::{Class, Direction, Kind, Param, Passing, Pattern, Procedure, Side, Timing, Vector};
+use crate::model::{Callers, Class, Direction, Kind, Param, Passing, Pattern, Procedure, Side, Timing, Vector};
 
 /// Index of a procedure in [`PROCEDURES`]. It holds for one version of the table only: files name procedures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +33,14 @@ impl Procedure {
     /// Index of the first argument of this kind that MPI writes (a new request, say).
     pub fn output_index(&self, kind: Kind) -> Option<usize> {
         self.params.iter().position(|p| p.kind == kind && p.direction != Direction::In)
+    }
+
+    /// Index of the communicator all of whose members make this call together, if it makes a communicator.
+    pub fn parent_index(&self) -> Option<usize> {
+        match self.class {
+            Class::CommConstructor { parent: Some(at), callers: Callers::Parent, .. } => Some(usize::from(at)),
+            _ => None,
+        }
     }
 
     /// Index of the tag of what is sent.

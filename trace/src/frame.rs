@@ -43,6 +43,8 @@ pub enum Kind {
     End = 6,
     /// [`crate::Counters`]: what was counted; of a trace.
     Counters = 7,
+    /// A list of [`crate::model::Origin`].
+    Origins = 8,
 }
 
 /// The head of a frame.

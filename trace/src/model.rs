@@ -2,8 +2,8 @@
 mod rank;
 
 pub use rank::{
-    CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, PROCESS_VARIABLE, RankHeader, Trailer, boot_id,
-    file_name, launcher_rank,
+    CLOCK_VARIABLE, COMPUTING_CLOCK, ClockStart, CommDef, Cut, Ending, Origin, PROCESS_VARIABLE, RankHeader, Trailer,
+    boot_id, file_name, launcher_rank,
 };
 
 use crate::counts::Counts;

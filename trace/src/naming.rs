@@ -1,9 +1,10 @@
 //! One numbering for the whole run: of procedures, of communicators, and of time.
 //!
-//! A communicator is the same on two ranks if it has the same members in the same order and is the same of those that
-//! the rank defined (the first, the second, ...): communicators are made by all of their members together.
+//! A communicator is the same on two ranks if it has the same members in the same order and the same origin (which of its
+//! parent's it is: ranks may make communicators of several parents at the same time, each in its own order), and is the
+//! same of those with both that the rank defined (the first, the second, ...).
 use crate::clock::Clock;
-use crate::model::CommDef;
+use crate::model::{CommDef, Origin};
 use crate::rank_file::RankFile;
 use crate::units::{CommId, ProcId};
 use std::collections::HashMap;
@@ -60,13 +61,18 @@ pub(crate) type CommMaps = HashMap<u32, HashMap<u32, CommId>>;
 #[derive(Default)]
 pub(crate) struct CommNames {
     groups: HashMap<Lists, usize>,
+    /// How many communicators each group has.
+    most: HashMap<usize, u32>,
+    /// Which of its group's a communicator is, by the group, the origin, and the count of those with both.
+    ordinals: HashMap<(usize, u64, u32), u32>,
     /// (rank, its own number, group, ordinal)
     uses: Vec<(u32, u32, usize, u32)>,
 }
 
 impl CommNames {
-    pub(crate) fn add(&mut self, rank: u32, defs: Vec<CommDef>) {
-        let mut counts: HashMap<usize, u32> = HashMap::new();
+    pub(crate) fn add(&mut self, rank: u32, defs: Vec<CommDef>, origins: &[Origin]) {
+        let origins: HashMap<u32, u64> = origins.iter().map(|origin| (origin.local, origin.number)).collect();
+        let mut counts: HashMap<(usize, u64), u32> = HashMap::new();
         for def in defs {
             let (mut members, mut remote) = (def.members, def.remote);
             if !remote.is_empty() && remote < members {
@@ -74,8 +80,14 @@ impl CommNames {
             }
             let next = self.groups.len();
             let group = *self.groups.entry((members, remote)).or_insert(next);
-            let count = counts.entry(group).or_default();
-            self.uses.push((rank, def.local, group, *count));
+            let origin = origins.get(&def.local).copied().unwrap_or_default();
+            let count = counts.entry((group, origin)).or_default();
+            let most = self.most.entry(group).or_default();
+            let ordinal = *self.ordinals.entry((group, origin, *count)).or_insert_with(|| {
+                *most += 1;
+                *most - 1
+            });
+            self.uses.push((rank, def.local, group, ordinal));
             *count += 1;
         }
     }
@@ -92,15 +104,10 @@ impl CommNames {
         if groups.first().is_none_or(|((members, remote), _)| *members != world || !remote.is_empty()) {
             groups.insert(0, ((world, Vec::new()), usize::MAX));
         }
-        let mut most: HashMap<usize, u32> = HashMap::new();
-        for (_, _, group, ordinal) in &self.uses {
-            let count = most.entry(*group).or_default();
-            *count = (*count).max(ordinal + 1);
-        }
         // Numbers by ordinal first, so that those of one group are apart, but the world's own number is 0.
         let mut keys: Vec<(bool, u32, usize)> = Vec::new();
         for (place, (_, group)) in groups.iter().enumerate() {
-            let count = most.get(group).copied().unwrap_or(u32::from(place == 0));
+            let count = self.most.get(group).copied().unwrap_or(u32::from(place == 0));
             keys.extend((0..count).map(|ordinal| (place != 0, ordinal, place)));
         }
         keys.sort_unstable();
@@ -135,4 +142,24 @@ pub(crate) fn clocks(files: &[RankFile]) -> Vec<Clock> {
     let origin = starts.iter().copied().min().unwrap_or(0);
     let offset = |start: i128| u64::try_from(start - origin).unwrap_or(u64::MAX);
     files.iter().zip(starts).map(|(file, start)| Clock::new(&file.header.clock, file.sync, offset(start))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn communicators_of_several_parents_may_be_made_in_any_order() {
+        let defs = |n: u32| (0..n).map(|local| CommDef { local, members: vec![0, 1], remote: vec![] }).collect();
+        let origins = |numbers: &[(u32, u64)]| -> Vec<Origin> {
+            numbers.iter().map(|&(local, number)| Origin { local, number }).collect()
+        };
+        let mut names = CommNames::default();
+        names.add(0, defs(5), &origins(&[(1, 70), (2, 80), (3, 90)]));
+        names.add(1, defs(6), &origins(&[(1, 90), (2, 70), (4, 80), (5, 80)]));
+        let (comms, maps) = names.finish(2);
+        assert_eq!(comms.iter().map(|comm| comm.ordinal).collect::<Vec<u32>>(), [0, 1, 2, 3, 4, 5]);
+        let of = |rank: u32| (0..6).map_while(|local| maps[&rank].get(&local)).map(|id| id.0).collect::<Vec<u32>>();
+        assert_eq!((of(0), of(1)), (vec![0, 1, 2, 3, 4], vec![0, 3, 1, 4, 2, 5]));
+    }
 }

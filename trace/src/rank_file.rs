@@ -3,7 +3,7 @@ use crate::codec;
 use crate::counts::Counters;
 use crate::error::TraceError;
 use crate::frame::{Frame, HEAD, Kind};
-use crate::model::{CommDef, RankHeader, Trailer};
+use crate::model::{CommDef, Origin, RankHeader, Trailer};
 use crate::tail::{self, Snapshot};
 use std::fs::File;
 use std::io::Read;
@@ -51,6 +51,8 @@ pub(crate) struct RankFile {
     pub(crate) file: File,
     pub(crate) header: RankHeader,
     pub(crate) comms: Vec<CommDef>,
+    /// Of those that were made by all members of another one.
+    pub(crate) origins: Vec<Origin>,
     /// What was counted of computation.
     pub(crate) counters: Option<Counters>,
     /// Sorted by thread and sequence; sequences of a thread are 0, 1, 2 ...
@@ -103,7 +105,7 @@ impl RankFile {
         let file = File::open(&path).map_err(TraceError::io(&path, "open"))?;
         let length = file.metadata().map_err(TraceError::io(&path, "examine"))?.len();
         let (mut at, mut records) = (0, 0);
-        let (mut header, mut counters) = (None, None);
+        let (mut header, mut counters, mut origins) = (None, None, Vec::new());
         let (mut comms, mut chunks, mut trailer, mut broken, mut sync) = (Vec::new(), Vec::new(), None, None, None);
         while at < length {
             let Some(frame) = read_frame(&path, &file, at, length)? else {
@@ -127,6 +129,10 @@ impl RankFile {
                 k if k == Kind::Comms as u8 => {
                     let payload = read_payload(&path, &file, at, &frame)?;
                     comms.extend(codec::list(&payload, MAX_COMMS - comms.len()).map_err(record)?);
+                }
+                k if k == Kind::Origins as u8 => {
+                    let payload = read_payload(&path, &file, at, &frame)?;
+                    origins.extend(codec::list::<Origin>(&payload, MAX_COMMS - origins.len()).map_err(record)?);
                 }
                 k if k == Kind::Counters as u8 => {
                     let payload = read_payload(&path, &file, at, &frame)?;
@@ -167,7 +173,8 @@ impl RankFile {
         chunks.sort_by_key(|c| (c.frame.thread, c.frame.sequence));
         let bytes = at.min(length);
         let tails = Vec::new();
-        let opened = RankFile { path, file, header, comms, counters, chunks, tails, trailer, broken, bytes, sync };
+        let opened =
+            RankFile { path, file, header, comms, origins, counters, chunks, tails, trailer, broken, bytes, sync };
         opened.check_sequences()?;
         Ok(opened)
     }

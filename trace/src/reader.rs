@@ -68,7 +68,7 @@ impl Trace {
         for name in names {
             let mut file = RankFile::open(name)?;
             file.read_tails(tails.get(&file.header.rank).map_or(&[], Vec::as_slice));
-            comms.add(file.header.rank, std::mem::take(&mut file.comms));
+            comms.add(file.header.rank, std::mem::take(&mut file.comms), &std::mem::take(&mut file.origins));
             files.push(file);
         }
         files.sort_by_key(|f| f.header.rank);

@@ -7,7 +7,7 @@ use common::{Made, call, part, write};
 use phasecast_trace::container::Container;
 use phasecast_trace::decode::Decoder;
 use phasecast_trace::frame::{Frame, HEAD, Kind};
-use phasecast_trace::model::{ClockStart, CommDef, RankHeader, Trailer};
+use phasecast_trace::model::{ClockStart, CommDef, Origin, RankHeader, Trailer};
 use phasecast_trace::{Class, Flags, PartKind, Rank, Trace, TraceError, codec, tail};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -124,6 +124,7 @@ proptest! {
         for bytes in [&bytes, &list] {
             let _ = codec::from_bytes::<RankHeader>(bytes);
             let _ = codec::from_bytes::<Vec<CommDef>>(bytes);
+            let _ = codec::from_bytes::<Vec<Origin>>(bytes);
             let _ = codec::from_bytes::<Trailer>(bytes);
             let _ = codec::unpack(bytes, 1 << 29);
         }
@@ -216,6 +217,8 @@ fn many_records_are_refused_before_memory_is_taken() {
     // The length of a list comes first; one of communicators without members takes much more memory than bytes.
     let list = codec::to_bytes(&((1u64 << 22) + 1));
     refused(|f| f[1].1 = list.clone(), "a list claims 4194305 items");
+    let origins = (Frame::new(Kind::Origins), list.clone());
+    refused(|f| f.push(origins), "a list claims 4194305 items");
     refused(|f| f[0].1 = vec![0; (1 << 23) + 1], "claims 8388609 bytes");
     let counters = codec::to_bytes(&["x".repeat(60 << 20), String::new(), String::new()]);
     let frame = (Frame::new(Kind::Counters), counters);

@@ -1,17 +1,18 @@
 //! Communicators (and windows and files, which stand for the communicator that they were made from), by handle.
 //!
-//! A communicator is known by the world ranks of its group: that costs no communication. A handle is used again after
-//! its communicator was freed; the new one gets a number of its own.
+//! A communicator is known by the world ranks of its group and by its origin, which of its parent's it is: that costs no
+//! communication. A handle is used again after its communicator was freed; the new one gets a number of its own.
 use crate::finish;
 use crate::real::{library, mpi};
 use phasecast_abi::Layout;
 use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, Kind};
-use phasecast_trace::model::{CommDef, PEER_ANY, PEER_NONE, PEER_PROC_NULL};
+use phasecast_trace::model::{CommDef, Origin, PEER_ANY, PEER_NONE, PEER_PROC_NULL};
 use phasecast_trace::writer::LEVEL;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The ranks of a communicator. Communicators with the same ones share it.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -37,6 +38,10 @@ pub struct Comm {
     /// The window that it stands for, if it is one that a window was made from.
     pub window: Option<Window>,
     group: &'static Group,
+    /// As in a trace; 0 if it was not made by all members of another one.
+    origin: u64,
+    /// Communicators that were made from it.
+    children: AtomicU32,
     outdegree: AtomicI32,
     /// Windows that were made from it.
     windows: AtomicU32,
@@ -52,8 +57,19 @@ pub struct Window {
 }
 
 impl Comm {
-    fn new(local: u32, rank: i32, group: &'static Group) -> Comm {
-        Comm { local, rank, window: None, group, outdegree: AtomicI32::new(-1), windows: AtomicU32::new(0) }
+    fn new(local: u32, rank: i32, group: &'static Group, origin: u64) -> Comm {
+        let (children, outdegree, windows) = (AtomicU32::new(0), AtomicI32::new(-1), AtomicU32::new(0));
+        Comm { local, rank, window: None, group, origin, children, outdegree, windows }
+    }
+
+    /// The number of the next communicator that all its members make together.
+    pub fn next_child(&self) -> u32 {
+        self.children.fetch_add(1, Relaxed)
+    }
+
+    /// The origin of the communicator with this number.
+    pub fn origin_of(&self, child: u32) -> u64 {
+        xxh3_64_with_seed(&child.to_le_bytes(), self.origin).max(1)
     }
 
     /// The peer with this rank, as a trace has it.
@@ -143,26 +159,26 @@ pub fn start(world: usize, own: Option<usize>) {
     mpi!(MPI_Comm_group(world, &raw mut group));
     WORLD_GROUP.store(group, Relaxed);
     *known() = Some(Known::default());
-    define(world);
+    define(world, 0);
     if let Some(own) = own {
-        define(own);
+        define(own, 0);
     }
 }
 
 /// The communicator of a handle, which is defined now if it was not yet.
 pub fn find(handle: usize) -> &'static Comm {
     let found = known().as_ref().and_then(|known| known.by_handle.get(&handle).copied());
-    found.unwrap_or_else(|| define(handle))
+    found.unwrap_or_else(|| define(handle, 0))
 }
 
 /// Defines a new communicator by asking MPI for its group.
-pub fn define(handle: usize) -> &'static Comm {
+pub fn define(handle: usize, origin: u64) -> &'static Comm {
     let members = query(handle);
-    enter(handle, members)
+    enter(handle, members, origin)
 }
 
 /// Defines a new communicator with the group of `model`, without asking MPI (it may still be under way).
-pub fn define_like(handle: usize, model: &Comm) -> &'static Comm {
+pub fn define_like(handle: usize, model: &Comm, origin: u64) -> &'static Comm {
     let Group { members, remote, peers, identity, inter, own } = model.group;
     let group = Group {
         members: members.clone(),
@@ -172,13 +188,16 @@ pub fn define_like(handle: usize, model: &Comm) -> &'static Comm {
         inter: *inter,
         own: *own,
     };
-    enter(handle, Members { group, rank: model.rank })
+    enter(handle, Members { group, rank: model.rank }, origin)
 }
 
 /// Lets a window stand for its communicator.
 pub fn bind_window(handle: usize, comm: &'static Comm) {
     let window = Window { number: comm.windows.fetch_add(1, Relaxed), ..Window::default() };
-    bind(handle, Box::leak(Box::new(Comm { window: Some(window), ..Comm::new(comm.local, comm.rank, comm.group) })));
+    bind(
+        handle,
+        Box::leak(Box::new(Comm { window: Some(window), ..Comm::new(comm.local, comm.rank, comm.group, comm.origin) })),
+    );
 }
 
 /// Lets a file stand for its communicator.
@@ -204,10 +223,10 @@ pub fn object(handle: usize) -> &'static Comm {
         known.by_handle.get(&handle).or_else(|| known.by_handle.values().find(|comm| comm.local == 0)).copied()
     });
     drop(guard);
-    found.unwrap_or_else(|| define(handle))
+    found.unwrap_or_else(|| define(handle, 0))
 }
 
-fn enter(handle: usize, Members { group, rank }: Members) -> &'static Comm {
+fn enter(handle: usize, Members { group, rank }: Members, origin: u64) -> &'static Comm {
     let mut guard = known();
     let known = guard.get_or_insert_default();
     let group: &'static Group = match known.groups.get(&group) {
@@ -220,12 +239,16 @@ fn enter(handle: usize, Members { group, rank }: Members) -> &'static Comm {
     };
     let local = known.next;
     known.next += 1;
-    let comm: &'static Comm = Box::leak(Box::new(Comm::new(local, rank, group)));
+    let comm: &'static Comm = Box::leak(Box::new(Comm::new(local, rank, group, origin)));
     known.by_handle.insert(handle, comm);
     GENERATION.fetch_add(1, Relaxed);
     let defs = [CommDef { local, members: group.members.clone(), remote: group.remote.clone() }];
     let frame = Frame::new(Kind::Comms).with_payload(&codec::to_bytes(&defs.as_slice()), Some(LEVEL));
     finish::append(&frame);
+    if origin != 0 {
+        let origins = codec::to_bytes(&[Origin { local, number: origin }].as_slice());
+        finish::append(&Frame::new(Kind::Origins).with_payload(&origins, None));
+    }
     comm
 }
 
@@ -272,7 +295,7 @@ fn made(members: &[u32], remote: &[u32]) -> &'static Comm {
     let (inter, own) = (!remote.is_empty(), members.len());
     let group = Group { members: members.to_vec(), remote: remote.to_vec(), peers, identity, inter, own };
     let group = Box::leak(Box::new(group));
-    Box::leak(Box::new(Comm::new(7, 0, group)))
+    Box::leak(Box::new(Comm::new(7, 0, group, 0)))
 }
 
 #[cfg(test)]
@@ -298,14 +321,14 @@ mod tests {
     #[test]
     fn a_handle_used_again_gets_a_new_number() {
         let model = made(&[1, 3], &[]);
-        let first = define_like(0x1000, model);
+        let first = define_like(0x1000, model, 0);
         assert_eq!(find(0x1000).local, first.local);
         bind(0x2000, first);
         assert_eq!(object(0x2000).local, first.local);
         let generation = GENERATION.load(Relaxed);
         forget(0x1000);
         assert_ne!(GENERATION.load(Relaxed), generation);
-        let second = define_like(0x1000, model);
+        let second = define_like(0x1000, model, 5);
         assert!(second.local > first.local);
         assert!(std::ptr::eq(second.group, first.group));
         assert_eq!(find(0x1000).local, second.local);

@@ -196,7 +196,7 @@ unsafe fn received(thread: &mut Thread, known: &Tracked, status: usize) -> Optio
         What::NewComm => {
             // SAFETY: the program's variable that holds the new communicator, valid until now.
             let handle = unsafe { handle_at(thread.layout, known.bytes as usize) };
-            comms::define_like(handle, known.comm);
+            comms::define_like(handle, known.comm, known.comm.origin_of(known.tag as u32));
             None
         }
         What::Recv | What::Exchange if known.peer != PEER_PROC_NULL => {

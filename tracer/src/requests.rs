@@ -35,7 +35,7 @@ pub struct Tracked {
     pub bytes: u64,
     /// Destination, root or requested source, as in a trace.
     pub peer: i32,
-    /// Tag, as in a trace.
+    /// Tag, as in a trace; of a new communicator, its number among those of its parent.
     pub tag: i32,
     /// Set by the table.
     pub serial: u32,

@@ -1,6 +1,7 @@
-//! What all ranks agree on at a cut that is saved, as all of them must make it again together: communicators, and
-//! persistent collectives.
+//! What all ranks agree on at a cut that is saved, as all of them must make it again together: communicators, persistent
+//! collectives, and the order of all.
 use crate::calls::lower;
+use crate::order;
 use crate::requests::What;
 use crate::session::{Session, session};
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ pub fn reach(s: &mut Session) {
     let needed: BTreeSet<u64> = of_all(s, &mine).into_iter().collect();
     s.keep_comms(&needed);
     agree_on_persistent(s);
+    order::agree(s);
 }
 
 /// The numbers of all ranks, one behind the other. Called by all ranks.
@@ -21,7 +23,8 @@ pub fn told_by_all(mine: &[u64]) -> Vec<u64> {
     of_all(&session(), mine)
 }
 
-fn of_all(s: &Session, mine: &[u64]) -> Vec<u64> {
+/// As [`told_by_all`].
+pub fn of_all(s: &Session, mine: &[u64]) -> Vec<u64> {
     let library = s.library;
     let (private, size) = (s.private, s.place.1 as usize);
     let word = library.constant("MPI_UNSIGNED_LONG").unwrap_or(0);

@@ -81,7 +81,8 @@ pub fn degree(library: &Library, lower: usize) -> usize {
     }
 }
 
-fn mix(hash: u64, value: u64) -> u64 {
+/// A hash with one value more.
+pub fn mix(hash: u64, value: u64) -> u64 {
     (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
 }
 

@@ -33,6 +33,7 @@ mod matched;
 mod meeting;
 mod memory;
 mod objects;
+mod order;
 mod outcome;
 mod point;
 mod recent;

@@ -8,7 +8,7 @@ use crate::objects::slot;
 use crate::session::Session;
 use crate::shape::{Lane, Shape};
 use crate::words::{handle_bytes, read_handle};
-use phasecast_abi::{CType, Callers, Class, Direction, Kind, Length, Passing};
+use phasecast_abi::{CType, Direction, Kind, Length, Passing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -64,6 +64,8 @@ pub struct Log {
     next: u64,
     /// Numbers of the records that changed an object, by [`Record::changed`].
     changes: BTreeMap<Named, Vec<u64>>,
+    /// Numbers of the records in the order in which they are made again, where the ranks had to agree on one.
+    pub order: Vec<u64>,
 }
 
 /// Kinds whose objects are made again after a restart.
@@ -173,10 +175,7 @@ impl Record {
 impl Session {
     /// The program's handle of the communicator all of whose members make this call together.
     fn parent_of(&self, shape: &Shape, args: &[usize; MOST]) -> Option<usize> {
-        let Class::CommConstructor { parent: Some(at), callers: Callers::Parent, .. } = shape.procedure.class else {
-            return None;
-        };
-        Some(args[usize::from(at)] & self.values.upper.layout().handle_mask as usize)
+        Some(args[shape.procedure.parent_index()?] & self.values.upper.layout().handle_mask as usize)
     }
 }
 

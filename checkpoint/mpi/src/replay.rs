@@ -1,5 +1,5 @@
-//! The state of a rank's MPI in an image, and making it again: objects from the log in its order, then receives and
-//! persistent requests.
+//! The state of a rank's MPI in an image, and making it again: objects from the log in the order that the ranks
+//! share, then receives and persistent requests.
 use crate::attributes::{Attribute, Late};
 use crate::callbacks::QUIET;
 use crate::calls::{MOST, by_name_index, call as invoke, lower};
@@ -154,7 +154,7 @@ impl State {
         }
         install(s);
         share()?;
-        let records: Vec<Record> = session().log.records.values().cloned().collect();
+        let records = session().log.in_order();
         for mut record in records {
             if record.procedure == "MPI_File_open" {
                 session().reopen(&mut record, &self.files)?;

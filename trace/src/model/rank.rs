@@ -13,6 +13,15 @@ pub struct CommDef {
     pub remote: Vec<u32>,
 }
 
+/// How a communicator came to be, as all of its members say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The rank's own number for the communicator.
+    pub local: u32,
+    /// A hash of which of its parent's it is, and of its parent's own origin; not 0.
+    pub number: u64,
+}
+
 /// The boot id: hosts that share it share CLOCK_MONOTONIC.
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()

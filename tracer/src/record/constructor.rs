@@ -1,6 +1,6 @@
 //! Calls that make communicators.
 use super::{Call, failed, handle_at};
-use crate::comms;
+use crate::comms::{self, Comm};
 use crate::plan::Plan;
 use crate::real::library;
 use crate::requests::{REQUESTS, Tracked, What};
@@ -48,11 +48,13 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     // The members of the new communicator, and only they, call these together.
     let of_members = callers != Callers::Parent;
     let parent = parent.map(|at| thread.comm(args[at as usize]));
+    let child = parent.filter(|_| !of_members).map_or(0, Comm::next_child);
+    let origin = parent.filter(|_| !of_members).map_or(0, |parent| parent.origin_of(child));
     let nonblocking = matches!(timing, Timing::Nonblocking);
     let new = match parent {
         _ if is_null => None,
-        Some(parent) if nonblocking => Some(comms::define_like(handle, parent)),
-        _ => Some(comms::define(handle)),
+        Some(parent) if nonblocking => Some(comms::define_like(handle, parent, origin)),
+        _ => Some(comms::define(handle, origin)),
     };
     if nonblocking {
         // SAFETY: the caller's.
@@ -61,7 +63,7 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         match parent {
             Some(comm) if new.is_none() => REQUESTS.lock().insert(
                 request,
-                Tracked { what, persistent: false, active: true, peer: 0, tag: 0, bytes, comm, serial: 0 },
+                Tracked { what, persistent: false, active: true, peer: 0, tag: child as i32, bytes, comm, serial: 0 },
             ),
             _ => REQUESTS.lock().forget(request),
         }

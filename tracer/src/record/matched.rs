@@ -118,7 +118,7 @@ mod tests {
     fn probe(name: &str, source: i32, tag: i32, flag: i32) -> Shape {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut thread, _sink) = recorder(folder.path());
-        comms::define_like(COMM, comms::for_tests());
+        comms::define_like(COMM, comms::for_tests(), 0);
         let layout = thread.layout.status;
         let CountLayout::Packed { low, .. } = layout.count else { panic!("of MPICH") };
         let (mut status, message) = ([0i32; 8], MESSAGE);

@@ -80,6 +80,7 @@ pub(super) fn rank_file(content: &[u8]) -> Findings {
             k if k == Kind::Comms as u8 => "communicators",
             k if k == Kind::Trailer as u8 => "end",
             k if k == Kind::Counters as u8 => "counters",
+            k if k == Kind::Origins as u8 => "origins of communicators",
             _ => "of a later version",
         };
         ended |= name == "end";
