@@ -2,7 +2,7 @@
 //! COUNT`. Each of COUNT pairs is the two base runs at a pace that is the same for all ranks, holds for HOLDS seconds in
 //! the mean and is slower by BY in the mean (both exponential). Prints what repeats in each, and how many do not pay.
 use phasecast_analyzer::{Settings, analyze};
-use phasecast_trace::model::{CommDef, Ending, Trailer};
+use phasecast_trace::model::{Ending, Trailer};
 use phasecast_trace::writer::{TraceWriter, made_header};
 use phasecast_trace::{Nanos, Trace};
 use std::path::Path;
@@ -48,11 +48,7 @@ fn scattered(from: &Trace, path: &Path, pace: &Pace) -> Result<Trace, Box<dyn st
         let mut header = made_header(rank, from.size(), &known.program, &names);
         header.args = known.args.clone();
         let mut out = writer.rank(&header)?;
-        let numbered = from.comms().iter().enumerate();
-        let comms: Vec<CommDef> = numbered
-            .map(|(id, c)| CommDef { local: id as u32, members: c.members.clone(), remote: c.remote.clone() })
-            .collect();
-        out.comms(&comms)?;
+        out.comms(&from.comms_of(rank))?;
         let mut calls = from.calls(rank);
         while let Some(item) = calls.next_call()? {
             let mut call = *item.call;

@@ -36,6 +36,17 @@ pub struct Markers {
     whole: Vec<Vec<Priced>>,
 }
 
+/// Within what markers are sought.
+#[derive(Clone, Copy)]
+pub struct Bounds<'a> {
+    /// How often those that are looked at more closely may come, all together.
+    pub room: u64,
+    /// The settings.
+    pub settings: &'a Settings,
+    /// Where the progress goes.
+    pub stage: &'a Stage<'a>,
+}
+
 /// Prices of markers for some stretches of the run.
 pub struct Found {
     /// The stretches, as positions in the pilot's stream.
@@ -66,28 +77,21 @@ struct Segment {
 
 impl Markers {
     /// Finds markers for the first error of [`AIMS`] with which measuring pays; if it pays with none, for the least.
-    /// `room` bounds how often a marker comes.
     ///
     /// # Errors
     /// None of its own.
-    pub fn find(pilot: Pilot, room: u64, settings: &Settings, stage: &Stage<'_>) -> Result<Markers, AnalyzeError> {
+    pub fn find(pilot: Pilot, bounds: &Bounds<'_>) -> Result<Markers, AnalyzeError> {
         let run = 0..pilot.length();
-        let prices = prices(&pilot, std::slice::from_ref(&run), pilot.run_s(), room, settings, stage)?;
-        Markers::cover(pilot, prices, &[], room, settings, stage)
+        let prices = prices(&pilot, std::slice::from_ref(&run), pilot.run_s(), bounds)?;
+        Markers::cover(pilot, prices, &[], bounds)
     }
 
     /// The same with these as the first markers: each further one is sought in what they leave.
     ///
     /// # Errors
     /// None of its own.
-    pub fn led_by(
-        self,
-        leads: &[Candidate],
-        room: u64,
-        settings: &Settings,
-        stage: &Stage<'_>,
-    ) -> Result<Markers, AnalyzeError> {
-        Markers::cover(self.pilot, self.whole, leads, room, settings, stage)
+    pub fn led_by(self, leads: &[Candidate], bounds: &Bounds<'_>) -> Result<Markers, AnalyzeError> {
+        Markers::cover(self.pilot, self.whole, leads, bounds)
     }
 
     /// Markers of the whole run with their prices for each of [`AIMS`], and further ones of what the cheapest leaves.
@@ -95,29 +99,26 @@ impl Markers {
         pilot: Pilot,
         whole: Vec<Vec<Priced>>,
         leads: &[Candidate],
-        room: u64,
-        settings: &Settings,
-        stage: &Stage<'_>,
+        bounds: &Bounds<'_>,
     ) -> Result<Markers, AnalyzeError> {
         let (run, run_s) = (0..pilot.length(), pilot.run_s());
-        let led = |priced: Vec<Priced>, number: usize| {
+        let led = |priced: &[Priced], number: usize| {
             let lead = leads.get(number).and_then(|lead| priced.iter().find(|priced| priced.candidate == *lead));
-            lead.map(|lead| vec![*lead]).unwrap_or(priced)
+            lead.map_or(priced, std::slice::from_ref).to_vec()
         };
         let mut best = None;
         for (number, (aim, priced)) in AIMS.into_iter().zip(&whole).enumerate() {
-            let priced = led(priced.clone(), 0);
+            let priced = led(priced, 0);
             let mut cost_s = priced.first().map_or(f64::INFINITY, |best| best.cost_s);
             let mut found = vec![Found { stretches: vec![run.clone()], span_s: run_s, priced }];
             while let (Some(last), true) = (found.last(), found.len() < MOST) {
                 let Some(cheapest) = last.priced.first() else { break };
-                let scale = Scale { run_s, span_s: last.span_s, relevance: settings.relevance, aim };
+                let scale = Scale { run_s, span_s: last.span_s, relevance: bounds.settings.relevance, aim };
                 let left = left(&pilot, &last.stretches, cheapest.candidate, &scale);
                 if left.cost_s < GAIN * run_s {
                     break;
                 }
-                let priced = prices(&pilot, &left.stretches, left.span_s, room, settings, stage)?.swap_remove(number);
-                let priced = led(priced, found.len());
+                let priced = led(&prices(&pilot, &left.stretches, left.span_s, bounds)?[number], found.len());
                 let Some(saved_s) = priced.first().map(|next| left.cost_s - next.cost_s) else { break };
                 if saved_s < GAIN * run_s {
                     break;
@@ -173,9 +174,7 @@ fn prices(
     pilot: &Pilot,
     stretches: &[Range<usize>],
     span_s: f64,
-    room: u64,
-    settings: &Settings,
-    stage: &Stage<'_>,
+    &Bounds { room, settings, stage }: &Bounds<'_>,
 ) -> Result<Vec<Vec<Priced>>, AnalyzeError> {
     let threads = settings.threads;
     let found = candidates(pilot, stretches, span_s, room, threads, stage)?;

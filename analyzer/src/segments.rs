@@ -2,7 +2,7 @@
 use crate::candidates::Candidate;
 use crate::closure::{self, Closed, Cut};
 use crate::counted::Counted;
-use crate::cover::Markers;
+use crate::cover::{Bounds, Markers};
 use crate::error::AnalyzeError;
 use crate::levels;
 use crate::marker::{self, Priced};
@@ -100,7 +100,7 @@ fn look(input: &Input<'_>, stages: &[Stage<'_>; 3]) -> Result<Markers, AnalyzeEr
     if input.traces.len() > 1 {
         pilot.quieter(&read(1, &[], &Stage::new(&|_, _| {}, 0, 1))?);
     }
-    Markers::find(pilot, room(input), settings, &stages[1])
+    Markers::find(pilot, &Bounds { room: room(input), settings, stage: &stages[1] })
 }
 
 /// What markers are chosen from.
@@ -109,7 +109,12 @@ struct Field {
     finalists: Vec<Vec<(Priced, Vec<u64>)>>,
     /// The cuts at all of these.
     closed: Closed,
+    /// For each marker, the finalist to be taken ([`quietest`]).
+    choices: Vec<Option<Choice>>,
 }
+
+/// The number of a finalist, its mean skew in seconds, and its messages in flight.
+type Choice = (usize, f64, f64);
 
 impl Field {
     fn of(input: &Input<'_>, found: &Markers, stage: &Stage<'_>) -> Result<Field, AnalyzeError> {
@@ -130,12 +135,9 @@ impl Field {
             })
         };
         closed.cuts.retain(|cut| !forbidden(cut));
-        Ok(Field { finalists, closed })
-    }
-
-    /// The finalist to be taken for a marker ([`quietest`]).
-    fn choice(&self, found: &Markers, number: usize) -> Option<(usize, f64, f64)> {
-        quietest(&self.finalists[number], &self.closed.cuts, found.found[number].span_s)
+        let of = finalists.iter().zip(&found.found);
+        let choices = of.map(|(finalists, found)| quietest(finalists, &closed.cuts, found.span_s)).collect();
+        Ok(Field { finalists, closed, choices })
     }
 
     /// The choices for the first markers up to one that leaves another rest than its cheapest finalist, in which further
@@ -144,7 +146,7 @@ impl Field {
         let mut leads = Vec::new();
         for (number, finalists) in self.finalists.iter().enumerate() {
             let (_, cheapest) = finalists.first()?;
-            let (priced, positions) = &finalists[self.choice(found, number).map_or(0, |choice| choice.0)];
+            let (priced, positions) = &finalists[self.choices[number].map_or(0, |choice| choice.0)];
             leads.push(priced.candidate);
             if !found.leaves_the_same(number, positions, cheapest) {
                 return Some(leads);
@@ -159,13 +161,13 @@ fn cut(input: &Input<'_>, mut found: Markers, stages: &[Stage<'_>; 3]) -> Result
     let (mut leads, quiet) = (Vec::new(), Stage::new(&|_, _| {}, 0, 1));
     while let Some(more) = field.leads(&found).filter(|more| more.len() > leads.len()) {
         leads = more;
-        found = found.led_by(&leads, room(input), input.settings, &quiet)?;
+        found = found.led_by(&leads, &Bounds { room: room(input), settings: input.settings, stage: &quiet })?;
         field = Field::of(input, &found, &quiet)?;
     }
     let pilot = &found.pilot;
     let (mut markers, mut own) = (Vec::new(), Vec::new());
     for (number, finalists) in field.finalists.iter().enumerate() {
-        let Some((chosen, skew_s, in_flight)) = field.choice(&found, number) else { continue };
+        let Some((chosen, skew_s, in_flight)) = field.choices[number] else { continue };
         let (Priced { candidate, .. }, positions) = &finalists[chosen];
         let last = candidate.first as usize;
         let range = (last + 1).saturating_sub(candidate.length)..last + 1;
@@ -197,10 +199,10 @@ fn set_up(input: &Input<'_>, cuts: &[Cut], of_marker: impl Fn(&Cut) -> bool) -> 
     (ns as f64 * 1e-9 >= input.settings.relevance * run_s).then_some(first.at)
 }
 
-/// The finalist to be taken, with its mean skew in seconds and messages in flight. A skewed cut costs time at each
+/// The finalist to be taken. A skewed cut costs time at each
 /// restart: the ranks that are ahead wait. Among those within [`marker::NEAR`] of the least cost with that, clearly less
 /// skew decides, then the cost.
-fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Option<(usize, f64, f64)> {
+fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Option<Choice> {
     let by_position: FastMap<u64, usize> = cuts.iter().enumerate().map(|(i, cut)| (cut.at, i)).collect();
     let mut scored: Vec<(f64, usize, f64, f64)> = Vec::new();
     for (number, (priced, own)) in finalists.iter().enumerate() {

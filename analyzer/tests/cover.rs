@@ -1,7 +1,7 @@
 //! Several markers: loops that have no pattern in common.
 mod support;
 use phasecast_analyzer::counted::Counted;
-use phasecast_analyzer::cover::Markers;
+use phasecast_analyzer::cover::{Bounds, Markers};
 use phasecast_analyzer::marker::positions;
 use phasecast_analyzer::parallel::Stage;
 use phasecast_analyzer::pilot::Pilot;
@@ -59,14 +59,19 @@ fn none_of_four_loops_is_half_of_the_run() {
     covered(&run(&program), &[0.15, 0.2, 0.25, 0.4]);
 }
 
-#[test]
-fn loops_that_take_turns() {
+/// Two loops that take turns.
+fn turns() -> Program {
     let mut program = Program::new(RANKS);
     for _ in 0..12 {
         ring(&mut program, 120, 800);
         ring(&mut program, 80, 100_000);
     }
-    covered(&run(&program), &[0.4, 0.6]);
+    program
+}
+
+#[test]
+fn loops_that_take_turns() {
+    covered(&run(&turns()), &[0.4, 0.6]);
 }
 
 /// The markers of a trace, as found on its first rank.
@@ -77,7 +82,7 @@ fn markers(trace: &Trace) -> Markers {
     let pilot = with_feed(trace, &Counted::All, std::iter::once(Rank(0)), 1, |feed| {
         Pilot::read(trace, &survey, feed, Rank(0), &symbols, &[], &quiet)
     });
-    Markers::find(pilot.unwrap(), ROOM, &settings, &quiet).unwrap()
+    Markers::find(pilot.unwrap(), &Bounds { room: ROOM, settings: &settings, stage: &quiet }).unwrap()
 }
 
 const ROOM: u64 = 1 << 20;
@@ -86,13 +91,8 @@ const ROOM: u64 = 1 << 20;
 /// would cut there.
 #[test]
 fn further_markers_are_sought_in_what_the_chosen_one_leaves() {
-    let mut program = Program::new(RANKS);
-    for _ in 0..12 {
-        ring(&mut program, 120, 800);
-        ring(&mut program, 80, 100_000);
-    }
     let folder = Folder::new();
-    let trace = program.write(&folder.path("a"), 500);
+    let trace = turns().write(&folder.path("a"), 500);
     let cheapest = markers(&trace);
     let all = &cheapest.found[0].priced;
     let mut others = 0;
@@ -100,8 +100,9 @@ fn further_markers_are_sought_in_what_the_chosen_one_leaves() {
         let own = positions(&cheapest.pilot, &cheapest.found[0].stretches, &[all[0].candidate, candidate]);
         let [of_cheapest, of_chosen] = own.as_slice() else { panic!("two candidates") };
         others += usize::from(!cheapest.leaves_the_same(0, of_chosen, of_cheapest));
-        let quiet = Stage::new(&|_, _| {}, 0, 1);
-        let led = markers(&trace).led_by(&[candidate], ROOM, &Settings::default(), &quiet).unwrap();
+        let (settings, quiet) = (Settings::default(), Stage::new(&|_, _| {}, 0, 1));
+        let bounds = Bounds { room: ROOM, settings: &settings, stage: &quiet };
+        let led = markers(&trace).led_by(&[candidate], &bounds).unwrap();
         assert_eq!(led.found[0].priced.iter().map(|p| p.candidate).collect::<Vec<_>>(), [candidate]);
         let left = led.found.get(1).map_or(&[][..], |further| &further.stretches);
         let ends = left.iter().flat_map(|stretch| [stretch.start, stretch.end]);

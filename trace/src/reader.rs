@@ -2,7 +2,7 @@
 use crate::clock::Clock;
 use crate::counts::Counters;
 use crate::error::TraceError;
-use crate::model::{Cut, Ending, Event, Flags, RankHeader, Trailer};
+use crate::model::{CommDef, Cut, Ending, Event, Flags, RankHeader, Trailer};
 use crate::naming::{CommNames, ProcNames, clocks};
 use crate::rank_file::RankFile;
 use crate::tail;
@@ -139,6 +139,14 @@ impl Trace {
     /// The communicators of the run; [`CommId`] is an index into them, and 0 is `MPI_COMM_WORLD`.
     pub fn comms(&self) -> &[Comm] {
         &self.comms
+    }
+
+    /// The communicators that a rank is in, numbered as in the whole run.
+    pub fn comms_of(&self, rank: Rank) -> Vec<CommDef> {
+        let all = self.comms.iter().enumerate();
+        let own = all.filter(|(id, comm)| *id == 0 || comm.members.contains(&rank.0) || comm.remote.contains(&rank.0));
+        own.map(|(id, comm)| CommDef { local: id as u32, members: comm.members.clone(), remote: comm.remote.clone() })
+            .collect()
     }
 
     /// The procedures that the headers name; [`ProcId`] is an index into them.

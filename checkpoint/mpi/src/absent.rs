@@ -223,7 +223,9 @@ pub fn raise(s: Access, shape: &Shape, args: &[usize; MOST], name: &'static str)
         TOLD.call_once(|| eprintln!("phasecast: {library} has no {procedure}, which the program calls"));
     }
     let code = library.constant(name).unwrap_or(1) as i32;
-    match given(Kind::Errhandler) {
+    // What is made has no handler yet: the one that it is to have is called.
+    let makes = |kind| shape.procedure.output_index(kind).is_some();
+    match given(Kind::Errhandler).filter(|_| makes(Kind::Communicator) || makes(Kind::Session)) {
         Some(handler) => hand_out::call_this_handler(own, handler, code),
         None => hand_out::call_handler(session(), given(Kind::Communicator).unwrap_or(own), code),
     }

@@ -50,6 +50,7 @@ pub fn call_this_handler(own: usize, handler: usize, code: i32) -> usize {
     lower!(library, MPI_Comm_set_errhandler(comm, handler));
     let above = call_handler(session(), own, code);
     lower!(library, MPI_Comm_set_errhandler(comm, before));
+    lower!(library, MPI_Errhandler_free(&raw mut before));
     above
 }
 

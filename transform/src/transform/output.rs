@@ -3,7 +3,7 @@ use crate::machine::Machine;
 use crate::transform::error::TransformError;
 use crate::transform::stream::Block;
 use crossbeam_channel::Sender;
-use phasecast_trace::model::{ClockStart, CommDef, Ending, RankHeader, Trailer};
+use phasecast_trace::model::{ClockStart, Ending, RankHeader, Trailer};
 use phasecast_trace::writer::{RankWriter, TraceWriter};
 use phasecast_trace::{Rank, Trace, TraceError};
 use std::path::Path;
@@ -46,7 +46,7 @@ impl<'scope> Output<'scope> {
         let mut writers = Vec::new();
         for rank in base.ranks() {
             let mut writer = trace.rank(&header(base, rank, target, nodes))?;
-            writer.comms(&comms(base, rank))?;
+            writer.comms(&base.comms_of(rank))?;
             writers.push(writer);
         }
         let to = match scope {
@@ -119,14 +119,6 @@ fn write(writer: &mut RankWriter, mut block: Block, used: &Sender<Block>) -> Res
     // Nobody wants it at the end.
     let _ = used.send(block);
     Ok(())
-}
-
-/// The communicators of a rank, numbered as in the whole run.
-fn comms(base: &Trace, rank: Rank) -> Vec<CommDef> {
-    let all = base.comms().iter().enumerate();
-    let own = all.filter(|(id, comm)| *id == 0 || comm.members.contains(&rank.0) || comm.remote.contains(&rank.0));
-    own.map(|(id, comm)| CommDef { local: id as u32, members: comm.members.clone(), remote: comm.remote.clone() })
-        .collect()
 }
 
 fn header(base: &Trace, rank: Rank, target: &Machine, nodes: &[u32]) -> RankHeader {
