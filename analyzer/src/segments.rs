@@ -199,9 +199,8 @@ fn set_up(input: &Input<'_>, cuts: &[Cut], of_marker: impl Fn(&Cut) -> bool) -> 
     (ns as f64 * 1e-9 >= input.settings.relevance * run_s).then_some(first.at)
 }
 
-/// The finalist to be taken. A skewed cut costs time at each
-/// restart: the ranks that are ahead wait. Among those within [`marker::NEAR`] of the least cost with that, clearly less
-/// skew decides, then the cost.
+/// The finalist to be taken. A skewed cut costs time at each restart: the ranks that are ahead wait. Among those within
+/// [`marker::NEAR`] of the least cost with that, clearly less skew decides, then the cost.
 fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Option<Choice> {
     let by_position: FastMap<u64, usize> = cuts.iter().enumerate().map(|(i, cut)| (cut.at, i)).collect();
     let mut scored: Vec<(f64, usize, f64, f64)> = Vec::new();

@@ -4,6 +4,7 @@
 use crate::agreement;
 use crate::calls::{MOST, lower};
 use crate::meeting::{Ranks, Refusal};
+use crate::packed::Packed;
 use crate::requests::{Matched, Request, Requests, SavedStatus, Stage, What, empty_status};
 use crate::session::{Session, session};
 use crate::words::{read_status, write_status};
@@ -190,13 +191,13 @@ impl Session {
     /// Receives a matched message into memory.
     fn receive_message(&mut self, comm: usize, message: &mut usize, status: usize) -> Result<Message, String> {
         let library = self.library;
-        let packed = library.constant("MPI_PACKED").unwrap_or(0);
         // SAFETY: filled in by the probe.
         let found = unsafe { read_status(library.abi, status) };
         let mut data = vec![0u8; found.bytes as usize];
         let length = data.len();
-        let mut got = [0u64; 8];
-        let rc = lower!(library, MPI_Mrecv(data.as_mut_ptr(), length, packed, &raw mut *message, got.as_mut_ptr()));
+        let (packed, mut got) = (Packed::of(library, length), [0u64; 8]);
+        let (count, datatype) = (packed.count, packed.datatype);
+        let rc = lower!(library, MPI_Mrecv(data.as_mut_ptr(), count, datatype, &raw mut *message, got.as_mut_ptr()));
         if rc != 0 {
             return Err(format!("a message of {length} bytes that is under way cannot be received (MPI_Mrecv: {rc})"));
         }

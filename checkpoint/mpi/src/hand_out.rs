@@ -1,6 +1,7 @@
 //! Drained messages are handed to the receives that would have got them from the network.
 use crate::calls::{MOST, lower};
 use crate::drain::Message;
+use crate::packed::Packed;
 use crate::requests::{SavedStatus, Stage};
 use crate::session::{Access, session};
 use crate::shape::Shape;
@@ -62,15 +63,16 @@ unsafe fn deliver_to(message: &Message, buffer: usize, count: usize, datatype: u
     let mut s = session();
     let library = s.library;
     let own = s.private_self;
-    let packed = library.constant("MPI_PACKED").unwrap_or(0);
     let datatype = s.down_handle(Kind::Datatype, datatype);
     let buffer = s.values.address_down(Domain::BufferAddress, buffer);
-    let (lower, length) = (s.values.lower, message.data.len());
+    let lower = s.values.lower;
     drop(s);
+    let packed = Packed::of(library, message.data.len());
+    let (length, of) = (packed.count, packed.datatype);
     const TAG: i32 = 4711;
     let mut status = [0u64; 8];
     let (mut request, at) = (0usize, status.as_mut_ptr());
-    lower!(library, MPI_Isend(message.data.as_ptr(), length, packed, 0, TAG, own, &raw mut request));
+    lower!(library, MPI_Isend(message.data.as_ptr(), length, of, 0, TAG, own, &raw mut request));
     let result = lower!(library, MPI_Recv(buffer, count, datatype, 0, TAG, own, at));
     lower!(library, MPI_Wait(&raw mut request, lower.layout().status_ignore));
     // SAFETY: filled in by the receive.

@@ -35,6 +35,7 @@ mod memory;
 mod objects;
 mod order;
 mod outcome;
+mod packed;
 mod point;
 mod recent;
 mod recorded;
