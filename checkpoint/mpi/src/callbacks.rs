@@ -344,7 +344,7 @@ pub unsafe fn create_keyval(index: usize, shape: &'static crate::shape::Shape, a
 impl crate::session::Session {
     /// The program's form of a handle that a callback is given.
     fn callback_handle(&mut self, kind: Kind, below: usize) -> usize {
-        if let Some(number) = self.objects.by_lower(kind, below) {
+        if let Some(number) = self.objects.by_lower_still(kind, below) {
             return self.objects.encode(kind, number);
         }
         if kind == Kind::Keyval {

@@ -134,6 +134,12 @@ pub unsafe fn forward_with(
     if let Some(target) = &shape.target {
         below[target.displacement] = s.displacement_below(target, args);
     }
+    let ends = shape.ends.and_then(|(at, kind)| {
+        // SAFETY: the caller's: a handle stands there.
+        let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, kind)) };
+        let lower = s.decode(kind, handle).and_then(|index| s.objects.may_die(kind, index))?;
+        Some((at, kind, lower))
+    });
     drop(s);
     adjust(&mut below);
     // SAFETY: the caller's; the arguments are in the library's form.
@@ -141,8 +147,14 @@ pub unsafe fn forward_with(
     if result as i32 == 0 && shape.up.is_empty() && shape.change.is_none() {
         return result;
     }
+    let mut s = session();
+    if let Some((at, kind, lower)) = ends {
+        // SAFETY: our own place for the handle, which the library has set to null if it has freed the object.
+        let now = unsafe { read_handle(below[at], handle_bytes(s.values.lower, kind)) };
+        s.objects.has_died(kind, lower, now != lower);
+    }
     // SAFETY: as above.
-    unsafe { returned(&mut session(), shape, args, &below, result, &mut scratch) }
+    unsafe { returned(&mut s, shape, args, &below, result, &mut scratch) }
 }
 
 /// Brings up what a call has yielded, or why it has failed. `scratch` has what the library may read as long as the request

@@ -43,7 +43,7 @@ impl Session {
             return;
         }
         // A handler that is set on something is still there to be asked for.
-        if kind != Kind::Errhandler || users == 0 {
+        if (kind != Kind::Errhandler || users == 0) && self.objects.by_lower(kind, lower) == Some(index) {
             self.objects.forget_lower(kind, lower);
         }
         if kind == Kind::Communicator {

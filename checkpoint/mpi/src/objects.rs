@@ -83,6 +83,9 @@ pub struct Objects {
     free: Vec<Vec<u32>>,
     #[serde(skip)]
     by_lower: FxHashMap<(Kind, usize), u32>,
+    /// Likewise of those that the library is about to free.
+    #[serde(skip)]
+    dying: FxHashMap<(Kind, usize), u32>,
     /// Objects of each kind whose memory has been filled.
     filled: Vec<u32>,
     #[serde(skip)]
@@ -98,6 +101,7 @@ impl Objects {
             tables: KINDS.iter().map(of).collect(),
             free: KINDS.iter().map(|_| Vec::new()).collect(),
             by_lower: FxHashMap::default(),
+            dying: FxHashMap::default(),
             filled: vec![0; KINDS.len()],
             recent: Recent::default(),
         }
@@ -226,6 +230,27 @@ impl Objects {
     /// Forgets which handle of the library stands for what: the library has freed it.
     pub fn forget_lower(&mut self, kind: Kind, lower: usize) {
         self.by_lower.remove(&(kind, lower));
+    }
+
+    /// The library may be about to free an object, and what another thread gets under this handle as soon as it has is
+    /// another one. Yields the handle.
+    pub fn may_die(&mut self, kind: Kind, index: u32) -> Option<usize> {
+        let lower = self.get(kind, index)?.lower;
+        let index = self.by_lower.remove(&(kind, lower))?;
+        self.dying.insert((kind, lower), index);
+        Some(lower)
+    }
+
+    /// The library has freed it, or has not.
+    pub fn has_died(&mut self, kind: Kind, lower: usize, freed: bool) {
+        if let Some(index) = self.dying.remove(&(kind, lower)).filter(|_| !freed) {
+            self.by_lower.insert((kind, lower), index);
+        }
+    }
+
+    /// As [`Objects::by_lower`], while the library may be about to free it, too.
+    pub fn by_lower_still(&self, kind: Kind, lower: usize) -> Option<u32> {
+        self.by_lower(kind, lower).or_else(|| self.dying.get(&(kind, lower)).copied())
     }
 
     /// The number of the object that the library knows by this handle.

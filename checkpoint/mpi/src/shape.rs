@@ -81,6 +81,8 @@ pub struct Shape {
     pub lasting: bool,
     /// It frees one reference to an object, of a kind of which the program may have several: the argument and the kind.
     pub frees: Option<(usize, Kind)>,
+    /// It may end an object that is known by the library's handle of it: the argument and the kind.
+    pub ends: Option<(usize, Kind)>,
     /// What the procedure changes of an object, if that lasts.
     pub change: Option<changes::Change>,
     /// Where it puts or gets, if it does.
@@ -139,6 +141,11 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             Lane::HandleAt(kind, Direction::InOut) if procedure.class == Class::DatatypeFree => Some((i, *kind)),
             _ => None,
         };
+        let ended = |(i, lane): (usize, &Lane)| match lane {
+            Lane::HandleAt(Kind::Request | Kind::Message | Kind::Keyval | Kind::Errhandler, _) => None,
+            Lane::HandleAt(kind, Direction::InOut) => Some((i, *kind)),
+            _ => None,
+        };
         let posted = short && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);
         let direct = direct_without_status && up.is_empty();
         Shape {
@@ -150,6 +157,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             posted,
             lasting,
             frees: lanes.iter().enumerate().find_map(freed),
+            ends: lanes.iter().enumerate().find_map(ended),
             lanes,
             point,
             completion,

@@ -48,8 +48,9 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
     // The members of the new communicator, and only they, call these together.
     let of_members = callers != Callers::Parent;
     let parent = parent.map(|at| thread.comm(args[at as usize]));
-    let child = parent.filter(|_| !of_members).map_or(0, Comm::next_child);
-    let origin = parent.filter(|_| !of_members).map_or(0, |parent| parent.origin_of(child));
+    let made_of = parent.filter(|_| !of_members);
+    let number = made_of.map_or(0, Comm::next_child);
+    let origin = made_of.map_or(0, |parent| parent.origin_of(number));
     let nonblocking = matches!(timing, Timing::Nonblocking);
     let new = match parent {
         _ if is_null => None,
@@ -63,7 +64,7 @@ pub unsafe fn record(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         match parent {
             Some(comm) if new.is_none() => REQUESTS.lock().insert(
                 request,
-                Tracked { what, persistent: false, active: true, peer: 0, tag: child as i32, bytes, comm, serial: 0 },
+                Tracked { what, persistent: false, active: true, peer: 0, tag: number as i32, bytes, comm, serial: 0 },
             ),
             _ => REQUESTS.lock().forget(request),
         }
