@@ -4,12 +4,14 @@ use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
 use crate::touches::Touches;
 use anyhow::{Result, anyhow, bail};
+use nix::unistd::gettid;
 use phasecast_image::{State, Store};
 use phasecast_mpi::{Hooks, Library, Refusal, Taken, session};
 use phasecast_process::gate::{self, Frame};
 use phasecast_process::{Cpu, Start, children, fence, files, signal_state, space, threads};
 use phasecast_trace::codec;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Where a program is to be saved.
@@ -50,14 +52,20 @@ pub(crate) fn checkpoint(
         );
     }
     files::reserve(FIRST_FILES);
-    let library = Library::load()?;
+    let main = gettid();
+    let (library, touches) = thread::scope(|scope| {
+        let watch = || thread::Builder::new().spawn_scoped(scope, || Touches::watch(main));
+        let watching = threads::without_signals(watch);
+        (Library::load(), watching.ok().and_then(|watching| watching.join().ok().flatten()))
+    });
+    let library = library?;
     let cpu: Cpu = cpu.map_or(Ok(Cpu::Native), |name| name.parse()).map_err(|error| anyhow!("{error}"))?;
     let library = phasecast_mpi::prepare(library, hooks);
     *work() = Work::Checkpoint(Checkpoint {
         plan,
         program: program.path.display().to_string(),
         store: None,
-        touches: Touches::watch(),
+        touches,
         reports: Vec::new(),
     });
     let start = Start {

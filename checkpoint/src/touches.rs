@@ -8,6 +8,7 @@ use crate::memory::MemoryError;
 use crate::restore_huge;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler, data::Record};
 use phasecast_image::{ImageError, PAGE, State};
@@ -31,7 +32,7 @@ const STRIDE: usize = 7;
 /// The section of an image that says which memory is [`Interleaved`].
 const SECTION: &str = "interleaved";
 
-/// The faults of the thread that made it, as they come.
+/// The faults of a thread, as they come.
 pub(crate) struct Touches(Arc<Mutex<Watch>>);
 
 struct Watch {
@@ -40,9 +41,11 @@ struct Watch {
 }
 
 impl Touches {
-    /// Sees the page faults of the calling thread from now on; none where the kernel does not tell.
-    pub(crate) fn watch() -> Option<Touches> {
+    /// Sees the page faults of a thread of this process from now on; none where the kernel does not tell. The first watch on
+    /// a machine takes the kernel ten milliseconds and more, in which it waits for all processors.
+    pub(crate) fn watch(thread: Pid) -> Option<Touches> {
         let mut builder = Builder::new(Software::PAGE_FAULTS);
+        builder.observe_pid(thread.as_raw());
         builder.sample_period(1).sample(SampleFlag::ADDR).wakeup_watermark(BUFFER / 2);
         let mut sampler = builder.build().and_then(|counter| counter.sampled(BUFFER)).ok()?;
         // SAFETY: the sampler's own file, which is open during the call.
@@ -189,6 +192,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::unistd::gettid;
     use std::ptr;
 
     /// First and last of blocks that follow one another.
@@ -216,7 +220,7 @@ mod tests {
     #[test]
     fn the_kernel_tells_of_a_threads_own_faults() {
         // Where it does not, memory is restored in the order of its addresses.
-        let Some(touches) = Touches::watch() else { return };
+        let Some(touches) = Touches::watch(gettid()) else { return };
         let length = 8 * BYTES as usize;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

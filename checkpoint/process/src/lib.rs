@@ -69,11 +69,12 @@ pub use written::{Content, MadeAfter, Written, made_later, read_later};
 pub fn prepare() -> Result<(), Error> {
     support::check()?;
     own::prepare()?;
+    // Before there is a second thread: the kernel lets a process wait for all processors as its table of descriptors grows.
+    files::prepare();
     segments::borrow();
     space::prepare();
     processors::prepare();
     stub::prepare()?;
-    files::prepare();
     threads::register_main()?;
     Ok(())
 }
