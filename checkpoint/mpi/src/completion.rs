@@ -143,11 +143,14 @@ unsafe fn complete_one(call: &Call, s: Access, shape: &'static Shape, places: &'
     let size = s.values.lower.layout().status.size;
     drop(s);
     let (handles, statuses) = (&raw mut request as usize, &raw mut status as usize);
-    let mut below: [usize; WORDS] = arguments(call, 6);
-    below[places.requests & (WORDS - 1)] = handles;
-    below[places.status & (WORDS - 1)] = statuses;
+    // Chosen, so that they can stay in registers.
+    let below: [usize; 6] = std::array::from_fn(|i| match i {
+        i if i == places.requests => handles,
+        i if i == places.status => statuses,
+        i => call.arg(i),
+    });
     // SAFETY: the caller's; no interface has a longer status or handle.
-    let result = unsafe { invoke(shape.function, &below[..6]) };
+    let result = unsafe { invoke(shape.function, &below) };
     let numbers = &[number.unwrap_or(u32::MAX)];
     let mut out = Outcome { call, places, above, numbers, handles };
     let mut s = session();

@@ -256,7 +256,7 @@ impl Session {
         let saved = if matches!(what, What::Recv | What::Exchange) {
             // SAFETY: filled in by the test.
             let status = unsafe { read_status(library.abi, at) };
-            let source = self.sender(request, status.source);
+            let source = self.named_sender(request).unwrap_or(status.source);
             if counts
                 && !status.cancelled
                 && !counted

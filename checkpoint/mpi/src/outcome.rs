@@ -69,16 +69,18 @@ impl Outcome<'_> {
             let received = matches!(what, What::Recv | What::Exchange) && counts;
             let recorded = !s.recorded.is_empty() && matches!(what, What::Recv | What::Exchange);
             let cancelling = request.cancelling;
+            let sender = if received { s.named_sender(request) } else { None };
+            let asked = received && sender.is_none() || recorded || cancelling;
             let status: Status = match stage {
                 Stage::Done(saved) => saved.into(),
-                _ if at.is_none() && !received && !recorded && !cancelling => Status::default(),
+                _ if at.is_none() && !asked => Status::default(),
                 _ => below.map_or_else(Status::default, |below| read_status(lower, below)),
             };
             if let Some(at) = at {
                 write(upper, at, &status);
             }
-            let source = s.sender(request, status.source);
             if received && !status.cancelled {
+                let source = sender.unwrap_or(status.source);
                 if !counted {
                     s.received(comm, source);
                 } else if source >= 0 {
@@ -124,8 +126,8 @@ impl Outcome<'_> {
             let (comm, persistent) = (request.comm, request.persistent);
             let truncated = s.truncated(error);
             if fresh && truncated {
-                let source = s.requests.get(number).map_or(status.source, |request| s.sender(request, status.source));
-                s.received(comm, source);
+                let sender = s.requests.get(number).and_then(|request| s.named_sender(request));
+                s.received(comm, sender.unwrap_or(status.source));
             }
             let bytes = s.values.lower.layout().handle_bytes;
             // Open MPI frees persistent ones, too.

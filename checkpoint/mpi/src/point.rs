@@ -103,15 +103,12 @@ impl Session {
         }
     }
 
-    /// The rank that has sent what a request has received, of which the status tells `told`: MPICH's tells nothing after
-    /// `MPI_Isendrecv`.
+    /// The rank that a request receives from, if the program has named it: the status need not be read for it, and MPICH's
+    /// tells nothing after `MPI_Isendrecv`.
     #[inline(always)]
-    pub fn sender(&self, request: &Request, told: i32) -> i32 {
-        if request.what != What::Exchange {
-            return told;
-        }
-        let at = self.shapes[usize::from(request.index)].point.source;
-        at.map(|at| request.args[at] as i32).filter(|&rank| rank >= 0).unwrap_or(told)
+    pub fn named_sender(&self, request: &Request) -> Option<i32> {
+        let at = self.shapes[usize::from(request.index)].point.source?;
+        Some(request.args[at] as i32).filter(|&rank| rank >= 0)
     }
 
     /// The drained message that a receive matches.
