@@ -11,7 +11,6 @@ use phasecast_process::gate::{self, Frame};
 use phasecast_process::{Cpu, Start, children, fence, files, signal_state, space, threads};
 use phasecast_trace::codec;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Where a program is to be saved.
@@ -52,20 +51,15 @@ pub(crate) fn checkpoint(
         );
     }
     files::reserve(FIRST_FILES);
-    let main = gettid();
-    let (library, touches) = thread::scope(|scope| {
-        let watch = || thread::Builder::new().spawn_scoped(scope, || Touches::watch(main));
-        let watching = threads::without_signals(watch);
-        (Library::load(), watching.ok().and_then(|watching| watching.join().ok().flatten()))
-    });
-    let library = library?;
+    let touches = Touches::watch(gettid());
+    let library = Library::load()?;
     let cpu: Cpu = cpu.map_or(Ok(Cpu::Native), |name| name.parse()).map_err(|error| anyhow!("{error}"))?;
     let library = phasecast_mpi::prepare(library, hooks);
     *work() = Work::Checkpoint(Checkpoint {
         plan,
         program: program.path.display().to_string(),
         store: None,
-        touches,
+        touches: touches(),
         reports: Vec::new(),
     });
     let start = Start {

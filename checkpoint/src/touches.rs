@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
 /// Bytes for faults that are not taken yet. Without privileges a user may have about twice as much for each processor.
@@ -41,21 +41,20 @@ struct Watch {
 }
 
 impl Touches {
-    /// Sees the page faults of a thread of this process from now on; none where the kernel does not tell. The first watch on
-    /// a machine takes the kernel ten milliseconds and more, in which it waits for all processors.
-    pub(crate) fn watch(thread: Pid) -> Option<Touches> {
-        let mut builder = Builder::new(Software::PAGE_FAULTS);
-        builder.observe_pid(thread.as_raw());
-        builder.sample_period(1).sample(SampleFlag::ADDR).wakeup_watermark(BUFFER / 2);
-        let mut sampler = builder.build().and_then(|counter| counter.sampled(BUFFER)).ok()?;
-        // SAFETY: the sampler's own file, which is open during the call.
-        let file = unsafe { BorrowedFd::borrow_raw(sampler.as_raw_fd()) }.try_clone_to_owned().ok()?;
-        sampler.enable().ok()?;
-        let watch = Arc::new(Mutex::new(Watch { sampler, order: Order::default() }));
-        let own = Arc::clone(&watch);
-        let take = move || while is_half_full(&file) && locked(&own).take().is_some() {};
-        threads::without_signals(|| thread::Builder::new().name("touches".into()).spawn(take)).ok()?;
-        Some(Touches(watch))
+    /// Sees the page faults of a thread of this process from soon on; what it yields waits until it does, and is none where
+    /// the kernel does not tell. The first watch on a machine takes the kernel ten milliseconds and more, in which it waits
+    /// for all processors: so the thread that takes the faults is the one that waits.
+    pub(crate) fn watch(thread: Pid) -> impl FnOnce() -> Option<Touches> {
+        let (tell, told) = mpsc::channel();
+        let take = move || {
+            if let Some((watch, file)) = Watch::of(thread) {
+                let watch = Arc::new(Mutex::new(watch));
+                let _ = tell.send(Touches(Arc::clone(&watch)));
+                while is_half_full(&file) && locked(&watch).take().is_some() {}
+            }
+        };
+        let started = threads::without_signals(|| thread::Builder::new().name("touches".into()).spawn(take));
+        move || started.ok().and_then(|_| told.recv().ok())
     }
 
     /// Puts into an image which memory of the program was so far touched in turn with other.
@@ -93,6 +92,18 @@ fn is_half_full(file: &OwnedFd) -> bool {
 }
 
 impl Watch {
+    /// The watch of a thread, and its file.
+    fn of(thread: Pid) -> Option<(Watch, OwnedFd)> {
+        let mut builder = Builder::new(Software::PAGE_FAULTS);
+        builder.observe_pid(thread.as_raw());
+        builder.sample_period(1).sample(SampleFlag::ADDR).wakeup_watermark(BUFFER / 2);
+        let mut sampler = builder.build().and_then(|counter| counter.sampled(BUFFER)).ok()?;
+        // SAFETY: the sampler's own file, which is open during the call.
+        let file = unsafe { BorrowedFd::borrow_raw(sampler.as_raw_fd()) }.try_clone_to_owned().ok()?;
+        sampler.enable().ok()?;
+        Some((Watch { sampler, order: Order::default() }, file))
+    }
+
     /// Takes the faults that are there; none if they are not understood.
     fn take(&mut self) -> Option<()> {
         while let Some(record) = self.sampler.next_record() {
@@ -220,7 +231,7 @@ mod tests {
     #[test]
     fn the_kernel_tells_of_a_threads_own_faults() {
         // Where it does not, memory is restored in the order of its addresses.
-        let Some(touches) = Touches::watch(gettid()) else { return };
+        let Some(touches) = Touches::watch(gettid())() else { return };
         let length = 8 * BYTES as usize;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

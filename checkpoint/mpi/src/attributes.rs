@@ -199,10 +199,11 @@ pub fn catch_up() {
         let mut handle = lower;
         lower!(library, MPI_Type_free(&raw mut handle));
         let mut s = session();
-        let object = s.objects.by_lower(Kind::Datatype, lower).and_then(|number| s.objects.get(Kind::Datatype, number));
         // The program may have asked for it again.
-        if object.is_some_and(|object| object.references == 0) {
-            s.objects.forget_lower(Kind::Datatype, lower);
+        if let Some(number) = s.objects.by_lower(Kind::Datatype, lower)
+            && s.objects.get(Kind::Datatype, number).is_some_and(|object| object.references == 0)
+        {
+            s.objects.forget_lower(Kind::Datatype, number);
         }
     }
 }

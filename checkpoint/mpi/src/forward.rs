@@ -3,7 +3,7 @@ use crate::calls::{MOST, WORDS, call as invoke};
 use crate::dispatch::Call;
 use crate::session::{Access, Session, session};
 use crate::shape::{Lane, Shape};
-use crate::words::{Scratch, handle_bytes, read_handle};
+use crate::words::{Scratch, handle_bytes, read_handle, write_handle};
 use phasecast_abi::{Direction, Kind};
 
 /// All arguments of a call, of which there are `count`: at most `N`.
@@ -121,10 +121,16 @@ pub unsafe fn forward_with(
         // SAFETY: the caller's.
         return unsafe { crate::absent::call(shape, args) };
     }
-    if let Some((at, kind)) = shape.frees
+    let freed = shape.frees.and_then(|(at, kind)| {
         // SAFETY: the caller's: a handle stands there.
-        && unsafe { s.one_less(kind, args[at]) }
+        let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, kind)) };
+        Some((at, kind, s.decode(kind, handle)?))
+    });
+    if let Some((at, kind, index)) = freed
+        && s.one_less(kind, index)
     {
+        // SAFETY: as above.
+        unsafe { write_handle(args[at], handle_bytes(s.values.upper, kind), s.values.null(kind).unwrap_or(0)) };
         return 0;
     }
     for i in shape.down.iter().map(|&i| usize::from(i)) {
@@ -134,12 +140,7 @@ pub unsafe fn forward_with(
     if let Some(target) = &shape.target {
         below[target.displacement] = s.displacement_below(target, args);
     }
-    let ends = shape.ends.and_then(|(at, kind)| {
-        // SAFETY: the caller's: a handle stands there.
-        let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, kind)) };
-        let lower = s.decode(kind, handle).and_then(|index| s.objects.may_die(kind, index))?;
-        Some((at, kind, lower))
-    });
+    let ends = freed.and_then(|(at, kind, index)| Some((at, kind, s.objects.may_die(kind, index)?)));
     drop(s);
     adjust(&mut below);
     // SAFETY: the caller's; the arguments are in the library's form.

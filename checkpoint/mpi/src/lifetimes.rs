@@ -38,13 +38,13 @@ impl Session {
         let Some(index) = self.decode(kind, handle) else { return };
         let Some(object) = self.objects.get_mut(kind, index) else { return };
         object.references = object.references.saturating_sub(1);
-        let (references, users, lower) = (object.references, object.users, object.lower);
+        let (references, users) = (object.references, object.users);
         if references > 0 {
             return;
         }
         // A handler that is set on something is still there to be asked for.
-        if (kind != Kind::Errhandler || users == 0) && self.objects.by_lower(kind, lower) == Some(index) {
-            self.objects.forget_lower(kind, lower);
+        if kind != Kind::Errhandler || users == 0 {
+            self.objects.forget_lower(kind, index);
         }
         if kind == Kind::Communicator {
             // What was set on it is gone, even where it has to be made again for others.
@@ -66,10 +66,8 @@ impl Session {
         if kind == Kind::Communicator && object.record.is_some_and(|n| self.log.records.contains_key(&n)) {
             return;
         }
-        let (record, lower) = (object.record, object.lower);
-        if self.objects.by_lower(kind, lower) == Some(index) {
-            self.objects.forget_lower(kind, lower);
-        }
+        let record = object.record;
+        self.objects.forget_lower(kind, index);
         if lasting(kind) {
             self.log_remove_changes(named(kind, self.objects.encode(kind, index)), |_| true);
         }

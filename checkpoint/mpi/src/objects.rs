@@ -227,14 +227,22 @@ impl Objects {
         }
     }
 
-    /// Forgets which handle of the library stands for what: the library has freed it.
-    pub fn forget_lower(&mut self, kind: Kind, lower: usize) {
-        self.by_lower.remove(&(kind, lower));
+    /// Forgets which handle of the library stands for an object: the library has freed it. If it stands for another one by
+    /// now, it goes on to.
+    pub fn forget_lower(&mut self, kind: Kind, index: u32) {
+        if let Some(lower) = self.get(kind, index).map(|object| object.lower)
+            && self.by_lower(kind, lower) == Some(index)
+        {
+            self.by_lower.remove(&(kind, lower));
+        }
     }
 
     /// The library may be about to free an object, and what another thread gets under this handle as soon as it has is
-    /// another one. Yields the handle.
+    /// another one. Yields the handle; none for an error handler, which may be asked for as long as it is set on something.
     pub fn may_die(&mut self, kind: Kind, index: u32) -> Option<usize> {
+        if kind == Kind::Errhandler {
+            return None;
+        }
         let lower = self.get(kind, index)?.lower;
         let index = self.by_lower.remove(&(kind, lower))?;
         self.dying.insert((kind, lower), index);

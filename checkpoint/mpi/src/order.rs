@@ -86,6 +86,9 @@ fn arranged(steps: &[Step], order: &[u64]) -> Vec<u64> {
 impl Log {
     /// The records in the order in which they are made again.
     pub fn in_order(&self) -> Vec<Record> {
+        if self.order.is_empty() {
+            return self.records.values().cloned().collect();
+        }
         let places: HashMap<u64, usize> =
             self.order.iter().enumerate().map(|(place, &number)| (number, place)).collect();
         let mut all: Vec<(&u64, &Record)> = self.records.iter().collect();

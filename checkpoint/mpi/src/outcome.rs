@@ -66,8 +66,9 @@ impl Outcome<'_> {
                 }
                 return 0;
             }
-            let received = matches!(what, What::Recv | What::Exchange) && counts;
-            let recorded = !s.recorded.is_empty() && matches!(what, What::Recv | What::Exchange);
+            let receives = matches!(what, What::Recv | What::Exchange);
+            let received = receives && counts;
+            let recorded = receives && !s.recorded.is_empty();
             let cancelling = request.cancelling;
             let sender = if received { s.named_sender(request) } else { None };
             let asked = received && sender.is_none() || recorded || cancelling;

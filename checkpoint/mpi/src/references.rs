@@ -4,7 +4,6 @@ use crate::calls::lower;
 use crate::dispatch::stop_soon;
 use crate::log::Record;
 use crate::session::Session;
-use crate::words::{handle_bytes, read_handle, write_handle};
 use phasecast_abi::Kind;
 
 impl Session {
@@ -12,6 +11,9 @@ impl Session {
     /// given back at once, as a restart makes the object once, however many handles of it the program has. One that the
     /// program had freed it has again now.
     pub fn one_more(&mut self, kind: Kind, index: u32, handle: usize) {
+        if !matches!(kind, Kind::Group | Kind::Errhandler | Kind::Datatype) {
+            return;
+        }
         let record = self.objects.get(kind, index).and_then(|object| self.log.records.get(&object.record?));
         if record.is_some_and(Record::is_of_predefined) {
             return;
@@ -54,24 +56,12 @@ impl Session {
         }
     }
 
-    /// If the handle is one of several that the program has of an object ([`Session::one_more`]), frees it, of which the library
-    /// does not hear.
-    ///
-    /// # Safety
-    /// A handle of this kind stands at the address.
-    pub unsafe fn one_less(&mut self, kind: Kind, at: usize) -> bool {
-        let bytes = handle_bytes(self.values.upper, kind);
-        // SAFETY: the caller's.
-        let handle = unsafe { read_handle(at, bytes) };
-        let Some(object) = self.decode(kind, handle).and_then(|index| self.objects.get_mut(kind, index)) else {
-            return false;
-        };
-        if object.references < 2 {
-            return false;
-        }
-        object.references -= 1;
-        // SAFETY: the caller's.
-        unsafe { write_handle(at, bytes, self.values.null(kind).unwrap_or(0)) };
-        true
+    /// If the program has several handles of an object ([`Session::one_more`]), frees one, of which the library does not hear.
+    pub fn one_less(&mut self, kind: Kind, index: u32) -> bool {
+        let several = self.objects.get_mut(kind, index).filter(|object| object.references > 1);
+        several.is_some_and(|object| {
+            object.references -= 1;
+            true
+        })
     }
 }

@@ -295,7 +295,7 @@ impl Session {
             }
             // As where the program has freed it.
             if kind != Kind::Errhandler {
-                self.objects.forget_lower(kind, handle);
+                self.objects.forget_lower(kind, number);
             }
             self.give_back(kind, handle);
         }

@@ -79,10 +79,8 @@ pub struct Shape {
     /// It makes a request, and reads arrays that are translated (of handles, or of counts where the library has only the plain
     /// form), which the library may read until the request is complete.
     pub lasting: bool,
-    /// It frees one reference to an object, of a kind of which the program may have several: the argument and the kind.
+    /// It frees a handle of an object that is known by the library's handle of it: the argument and the kind.
     pub frees: Option<(usize, Kind)>,
-    /// It may end an object that is known by the library's handle of it: the argument and the kind.
-    pub ends: Option<(usize, Kind)>,
     /// What the procedure changes of an object, if that lasts.
     pub change: Option<changes::Change>,
     /// Where it puts or gets, if it does.
@@ -137,12 +135,9 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let handles = |lane: &Lane| matches!(lane, Lane::Handles(_, Direction::In, _));
         let lasting = lanes.contains(&request) && (function == 0 || lanes.iter().any(handles));
         let freed = |(i, lane): (usize, &Lane)| match lane {
-            Lane::HandleAt(kind @ (Kind::Group | Kind::Errhandler), Direction::InOut) => Some((i, *kind)),
-            Lane::HandleAt(kind, Direction::InOut) if procedure.class == Class::DatatypeFree => Some((i, *kind)),
-            _ => None,
-        };
-        let ended = |(i, lane): (usize, &Lane)| match lane {
-            Lane::HandleAt(Kind::Request | Kind::Message | Kind::Keyval | Kind::Errhandler, _) => None,
+            Lane::HandleAt(Kind::Request | Kind::Message | Kind::Keyval, _) => None,
+            // `MPI_Type_commit` leaves its datatype as it is.
+            Lane::HandleAt(Kind::Datatype, _) if procedure.class != Class::DatatypeFree => None,
             Lane::HandleAt(kind, Direction::InOut) => Some((i, *kind)),
             _ => None,
         };
@@ -157,7 +152,6 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             posted,
             lasting,
             frees: lanes.iter().enumerate().find_map(freed),
-            ends: lanes.iter().enumerate().find_map(ended),
             lanes,
             point,
             completion,

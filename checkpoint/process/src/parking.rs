@@ -316,6 +316,7 @@ fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -
         send(tid, slot)
     };
     let mut result = ask();
+    let mut why = "does not stop";
     loop {
         if result == error(libc::ESRCH) {
             return Ok(false);
@@ -329,13 +330,14 @@ fn stop_one(tid: u32, slot: usize, late: &dyn Fn(String) -> Result<(), Error>) -
         match place.state.load(Acquire) {
             PARKED => return Ok(true),
             BUSY => {
-                late(format!("thread {tid} is inside the MPI library"))?;
+                why = "is inside the MPI library";
+                late(format!("thread {tid} {why}"))?;
                 std::thread::sleep(Duration::from_millis(1));
                 place.state.store(ASKED, Release);
                 result = ask();
             }
             _ => {
-                late(format!("thread {tid} does not stop"))?;
+                late(format!("thread {tid} {why}"))?;
                 let limit = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
                 // SAFETY: the word and the time live through the call.
                 unsafe { syscall!(libc::SYS_futex, place.state.as_ptr(), libc::FUTEX_WAIT, ASKED, &raw const limit) };
