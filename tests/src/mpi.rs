@@ -1,10 +1,12 @@
 //! The MPIs of the set-up: their compilers, launchers and environments.
 
 use crate::{target, venv};
-use std::fs;
-use std::os::unix::fs::symlink;
+use nix::unistd::{geteuid, gethostname};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
 
 /// An MPI, with the binary interface that programs are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -105,7 +107,10 @@ impl Mpi {
             Mpi::Impi => venv("impi").join("bin/mpiexec.hydra"),
         }));
         match self {
-            Mpi::OpenMpi => command.args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]),
+            Mpi::OpenMpi => {
+                keep_launchers_folder();
+                command.args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"])
+            }
             Mpi::OpenMpi5 => command.args(["--map-by", ":OVERSUBSCRIBE"]),
             _ => &mut command,
         };
@@ -160,4 +165,15 @@ fn alias_folder(folder: &str, name: &str, library: &Path) -> PathBuf {
 fn present(path: PathBuf) -> PathBuf {
     assert!(path.exists(), "{} is missing: run `cargo xtask setup`", path.display());
     path
+}
+
+/// Puts a folder into the one that the launchers of Open MPI 4.1 share: one that ends removes that if it is empty, and another that
+/// has just found it there fails (once in some thousand launches).
+fn keep_launchers_folder() {
+    static KEPT: Once = Once::new();
+    KEPT.call_once(|| {
+        let host = gethostname().expect("a machine has a name");
+        let folder = std::env::temp_dir().join(format!("ompi.{}.{}/kept", host.to_string_lossy(), geteuid()));
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).expect("the folder can be written to");
+    });
 }
