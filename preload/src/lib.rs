@@ -56,10 +56,19 @@ pub extern "C" fn of_libc() -> usize {
 
 /// Where the program and the libraries that it was started with have this name; null if they do not.
 pub fn anywhere(name: &CStr) -> *mut c_void {
+    found(libc::RTLD_DEFAULT, name)
+}
+
+/// The same of the libraries that come after this one.
+pub fn behind(name: &CStr) -> *mut c_void {
+    found(libc::RTLD_NEXT, name)
+}
+
+fn found(among: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: the C library's procedure, and a name that ends in zero.
     unsafe {
         let lookup = core::mem::transmute::<usize, Lookup>(of_libc());
-        let found = lookup(libc::RTLD_DEFAULT, name.as_ptr());
+        let found = lookup(among, name.as_ptr());
         if found.is_null() {
             // Nobody asked for it, so nobody is to be told of it.
             libc::dlerror();

@@ -1,7 +1,7 @@
 //! The programs of `tests/programs`: what their heads say of them, and building them for each MPI.
 //!
-//! A head is the lines that begin with `// ` at the top: first what the program is about, then `ranks:` (3 if not given),
-//! `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
+//! A head is the lines that begin with `// ` (in Fortran with `! `) at the top: first what the program is about, then `ranks:`
+//! (3 if not given), `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
 //! every so many cuts is taken), `cut: middle` (where one cut is taken it is the middle one: what the program is about is
 //! not there all the time), `mpi: 4` (it needs a library with what is new there), `setting:` (of the environment,
 //! `NAME=value`, in which `{module}` is the module's path) and `refuses:`, a part of the reason for which a cut may be
@@ -65,7 +65,8 @@ fn extension(path: &Path) -> &str {
 impl Program {
     fn read(source: PathBuf) -> Program {
         let text = fs::read_to_string(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
-        let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("// ")).collect();
+        let prefix = if extension(&source).starts_with('f') { "! " } else { "// " };
+        let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix(prefix)).collect();
         let pairs = head.iter().skip(1).filter_map(|line| line.split_once(':')).filter(|(key, _)| !key.contains(' '));
         let pairs: Vec<(&str, &str)> = pairs.collect();
         for (key, _) in &pairs {

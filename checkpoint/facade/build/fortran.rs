@@ -13,31 +13,35 @@ pub fn entries() -> String {
     for procedure in PROCEDURES.iter().filter(|p| is_internal(p)) {
         entry(&mut text, procedure);
     }
+    crate::each::entries(&mut text);
     predefined(&mut text);
     handlers(&mut text);
     addresses(&mut text);
     text
 }
 
-/// Whether an MPI library carries out Fortran's procedure inside itself: where attributes and callbacks of error handlers are
-/// other ones than C's, and where a datatype is looked up.
+/// Whether an MPI library carries out Fortran's procedure inside itself: where attributes and callbacks of error handlers and of
+/// requests are other ones than C's, and where a datatype is looked up.
 fn is_internal(procedure: &Procedure) -> bool {
     let has = |kind: Kind| procedure.params.iter().any(|p| p.kind == kind);
     let callback = has(Kind::Errhandler) && has(Kind::Function);
+    let of_requests = has(Kind::Request) && has(Kind::Function);
     let looked_up = procedure.params.iter().any(|p| p.name == "typeclass" && p.passing == Passing::Value);
     let convertible = |p: &Param| p.ctype != CType::Handle || word(p.kind).is_some();
-    let wanted = has(Kind::Keyval) || callback || (looked_up && has(Kind::Datatype));
+    let wanted = has(Kind::Keyval) || callback || of_requests || (looked_up && has(Kind::Datatype));
     wanted && procedure.returns == Return::ErrorCode && procedure.params.iter().all(convertible)
 }
 
 /// The part of the names of conversions that says of what they are.
-fn word(kind: Kind) -> Option<&'static str> {
+pub fn word(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Communicator => "Comm",
         Kind::Datatype => "Type",
         Kind::Window => "Win",
         Kind::File => "File",
         Kind::Errhandler => "Errhandler",
+        Kind::Info => "Info",
+        Kind::Request => "Request",
         _ => return None,
     })
 }
@@ -63,7 +67,6 @@ fn entry(text: &mut String, procedure: &Procedure) {
         after += &results;
         given.push(argument);
     }
-    given.resize(6, "0".into());
     let lower = name.to_lowercase();
     if !after.is_empty() {
         after = format!("        if result == 0 {{\n{after}        }}\n");
@@ -72,11 +75,17 @@ fn entry(text: &mut String, procedure: &Procedure) {
         text,
         "/// Fortran's `{name}`.\n///\n/// # Safety\n/// Called by Fortran.\nunsafe extern \"C\" fn f_{lower}({}, error: *mut i32) {{\n    \
          // SAFETY: Fortran hands over the addresses of its arguments, of the types that the standard says.\n    \
-         unsafe {{\n{before}        let result = call(s::{name}, [{}]);\n{after}        \
+         unsafe {{\n{before}        let result = call(s::{name}, &[{}]);\n{after}        \
          if !error.is_null() {{\n            *error = result;\n        }}\n    }}\n}}\n",
         types.join(", "),
         given.join(", "),
     );
+    aliased(text, name);
+}
+
+/// All names of an entry.
+pub fn aliased(text: &mut String, name: &str) {
+    let lower = name.to_lowercase();
     for alias in aliases(name) {
         let _ = writeln!(
             text,
@@ -90,6 +99,13 @@ fn parameter(procedure: &Procedure, i: usize, p: &Param, of: &str, short: bool) 
     let none = String::new;
     let value = p.passing == Passing::Value;
     match p.kind {
+        Kind::Function if procedure.param_index(Kind::Request).is_some() => {
+            let which = ["query", "free", "cancel"][i];
+            (none(), format!("generalized::{which} as *const () as usize"), none())
+        }
+        Kind::ExtraState if procedure.param_index(Kind::Request).is_some() => {
+            (none(), format!("generalized::state(a0, a1, a2, a{i})"), none())
+        }
         Kind::Function if procedure.params.iter().any(|p| p.kind == Kind::ExtraState) => {
             let which = if i == 0 { "copy" } else { "delete" };
             (none(), format!("fortran::{which} as *const () as usize"), none())

@@ -1,6 +1,7 @@
 //! Writes the facade's symbols from the table of procedures: for each of them `MPI_X` and `PMPI_X`, which go through the
 //! gate with the procedure's index, each with a resolver behind it, which asks the host whether the program is to see it;
 //! and Fortran's entries.
+mod each;
 mod fortran;
 
 use phasecast_abi::PROCEDURES;

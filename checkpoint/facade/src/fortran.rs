@@ -14,14 +14,14 @@ const CHUNK: usize = 1 << 16;
 const CHUNKS: usize = 1024;
 
 /// Cells lie in memory that MPI lends, which an image holds.
-struct Cells {
+pub(crate) struct Cells {
     busy: AtomicBool,
     free: AtomicPtr<u8>,
     chunks: [AtomicUsize; CHUNKS],
     used: AtomicUsize,
 }
 
-static CELLS: Cells = Cells {
+pub(crate) static CELLS: Cells = Cells {
     busy: AtomicBool::new(false),
     free: AtomicPtr::new(null_mut()),
     chunks: [const { AtomicUsize::new(0) }; CHUNKS],
@@ -39,7 +39,7 @@ impl Cells {
     }
 
     /// A cell; null if there is no memory.
-    fn take(&self) -> *mut u8 {
+    pub(crate) fn take(&self) -> *mut u8 {
         self.locked(|| {
             let first = self.free.load(Ordering::Relaxed);
             if !first.is_null() {
@@ -75,7 +75,7 @@ impl Cells {
             && chunks.into_iter().any(|c| address.wrapping_sub(c.load(Ordering::Relaxed)) < CHUNK)
     }
 
-    fn give_back(&self, address: usize) {
+    pub(crate) fn give_back(&self, address: usize) {
         if self.holds(address) {
             self.locked(|| {
                 // SAFETY: a cell that nobody uses any more.
@@ -121,11 +121,16 @@ pub(crate) unsafe fn to_fortran(by: Convert, handle: usize) -> i32 {
 /// Calls a C procedure of the facade.
 ///
 /// # Safety
-/// It takes these arguments.
-pub(crate) unsafe fn call(procedure: unsafe extern "C" fn(), a: [usize; 6]) -> i32 {
-    type All = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> i32;
+/// It takes these arguments, which are at most eleven.
+pub(crate) unsafe fn call(procedure: unsafe extern "C" fn(), arguments: &[usize]) -> i32 {
+    type Word = usize;
+    type All = unsafe extern "C" fn(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word) -> i32;
+    let a: [Word; 11] = core::array::from_fn(|i| arguments.get(i).copied().unwrap_or(0));
     // SAFETY: the caller's; arguments beyond those of the procedure are not looked at.
-    unsafe { core::mem::transmute::<unsafe extern "C" fn(), All>(procedure)(a[0], a[1], a[2], a[3], a[4], a[5]) }
+    unsafe {
+        let procedure = core::mem::transmute::<unsafe extern "C" fn(), All>(procedure);
+        procedure(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10])
+    }
 }
 
 /// Writes a number of Fortran: an address, or, for the procedures of MPI 1, an integer.

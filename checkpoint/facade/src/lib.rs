@@ -4,12 +4,16 @@
 //!
 //! It uses nothing of std that is more than an instruction: it is mapped into a libc that is not the host's.
 
+mod each;
 mod fortran;
+mod generalized;
 
 /// Fortran's entries.
 #[allow(non_snake_case, clippy::collapsible_if)]
 mod entries {
+    use crate::each;
     use crate::fortran::{self, call};
+    use crate::generalized;
     use crate::symbols as s;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }
