@@ -22,13 +22,6 @@ contains
     dropped = dropped + int(value + extra) + 0*key
     ierr = merge(MPI_SUCCESS, MPI_ERR_COMM, comm /= MPI_COMM_NULL)
   end subroutine
-  subroutine check(good, what)
-    logical, intent(in) :: good
-    integer, intent(in) :: what
-    if (good) return
-    write (0, *) 'wrong ', what
-    call MPI_Abort(MPI_COMM_WORLD, 1)
-  end subroutine
 end module
 
 program f08_attributes
@@ -103,3 +96,4 @@ program f08_attributes
   if (rank == 0) write (*, '(a)') 'ok f08_attributes'
   call MPI_Finalize()
 end program
+include 'check.inc'

@@ -63,12 +63,5 @@ program f08_generalized
   if (rank == 0) write (*, '(a, i0)') '[0] asked ', asked
   if (rank == 0) write (*, '(a)') 'ok f08_generalized'
   call MPI_Finalize()
-contains
-  subroutine check(good, what)
-    logical, intent(in) :: good
-    integer, intent(in) :: what
-    if (good) return
-    write (0, *) 'wrong ', what
-    call MPI_Abort(MPI_COMM_WORLD, 1)
-  end subroutine
 end program
+include 'check.inc'

@@ -74,13 +74,4 @@
       dropped = dropped + value
       ierr = 0
       end
-
-      subroutine check(good, what)
-      implicit none
-      include 'mpif.h'
-      logical good
-      integer what, ierr
-      if (good) return
-      print *, 'wrong ', what
-      call MPI_ABORT(MPI_COMM_WORLD, 1, ierr)
-      end
+      include 'check.inc'

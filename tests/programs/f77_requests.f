@@ -22,32 +22,25 @@ c     Fortran 77: requests pending, persistent ones, statuses in arrays, constan
         req(2) = pers
         call MPI_Barrier(MPI_COMM_WORLD, ierr)
         call MPI_Waitall(2, req, st, ierr)
-        if (in(4) .ne. 10*i + before) call wrong(1)
-        if (st(MPI_SOURCE, 1) .ne. before) call wrong(2)
+        call check(in(4) .eq. 10*i + before, 1)
+        call check(st(MPI_SOURCE, 1) .eq. before, 2)
         call MPI_Get_count(st(1, 1), MPI_INTEGER, counted, ierr)
-        if (counted .ne. 4) call wrong(3)
-        if (req(1) .ne. MPI_REQUEST_NULL) call wrong(7)
+        call check(counted .eq. 4, 3)
+        call check(req(1) .eq. MPI_REQUEST_NULL, 7)
         total = rank
         call MPI_Allreduce(MPI_IN_PLACE, total, 1, MPI_INTEGER,
      &    MPI_SUM, MPI_COMM_WORLD, ierr)
-        if (total .ne. n*(n - 1)/2) call wrong(4)
+        call check(total .eq. n*(n - 1)/2, 4)
         call MPI_Sendrecv(rank, 1, MPI_INTEGER, after, 2,
      &    flag, 1, MPI_INTEGER, before, 2,
      &    MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)
-        if (flag .ne. before) call wrong(5)
+        call check(flag .eq. before, 5)
    10 continue
       call MPI_Request_free(pers, ierr)
       t = MPI_Wtime()
-      if (t .lt. 0) call wrong(6)
+      call check(t .ge. 0, 6)
       if (rank .eq. 0) write (*, '(a, i6)') '[0] total', total
       if (rank .eq. 0) write (*, '(a)') 'ok f77_requests'
       call MPI_Finalize(ierr)
       end
-
-      subroutine wrong(what)
-      implicit none
-      include 'mpif.h'
-      integer what, ierr
-      write (0, *) 'wrong ', what
-      call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
-      end
+      include 'check.inc'

@@ -27,7 +27,7 @@
    20   continue
         call MPI_Alltoallw(out, ones, places, types,
      &    in, ones, places, types, MPI_COMM_WORLD, ierr)
-        call check(in, 1000*i, rank, n, 1)
+        call compare(in, 1000*i, rank, n, 1)
         call MPI_Barrier(MPI_COMM_WORLD, ierr)
 c       Not of column: Open MPI's library for Fortran gives types back
 c       too soon that are the program's own.
@@ -37,11 +37,11 @@ c       too soon that are the program's own.
         call MPI_Wait(req, st, ierr)
         do 30 j = 1, n
           k = 1000*i + 100*(j - 1) + rank + 1
-          if (in(j) .ne. k) call wrong(2)
+          call check(in(j) .eq. k, 2)
    30   continue
         call MPI_Alltoallw(MPI_IN_PLACE, none, none, nothing,
      &    out, ones, places, types, MPI_COMM_WORLD, ierr)
-        call check(out, 1000*i, rank, n, 3)
+        call compare(out, 1000*i, rank, n, 3)
    50 continue
 c     Rank 0 on one side, the others on the other.
       low = min(rank, 1)
@@ -60,7 +60,7 @@ c     Rank 0 on one side, the others on the other.
         if (low .eq. 1) j = 0
         k = 1
         if (low .eq. 1) k = rank
-        if (in(i) .ne. 10*j + k) call wrong(4)
+        call check(in(i) .eq. 10*j + k, 4)
    70 continue
       call MPI_Comm_free(inter, ierr)
       call MPI_Type_free(column, ierr)
@@ -69,21 +69,14 @@ c     Rank 0 on one side, the others on the other.
       call MPI_Finalize(ierr)
       end
 
-      subroutine check(in, base, rank, n, what)
+      subroutine compare(in, base, rank, n, what)
       implicit none
       integer in(64), base, rank, n, what, i, j
       do 20 i = 0, n - 1
         do 10 j = 0, 3
-          if (in(8*j + i + 1) .ne. base + 100*i + 8*j + rank + 1)
-     &      call wrong(what)
+          call check(in(8*j + i + 1) .eq.
+     &      base + 100*i + 8*j + rank + 1, what)
    10   continue
    20 continue
       end
-
-      subroutine wrong(what)
-      implicit none
-      include 'mpif.h'
-      integer what, ierr
-      write (0, *) 'wrong ', what
-      call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
-      end
+      include 'check.inc'

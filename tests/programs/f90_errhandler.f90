@@ -4,14 +4,6 @@ module own
   implicit none
   integer :: calls = 0, window_calls = 0, last_comm = -1, last_class = -1, dropped = 0
 contains
-  subroutine check(good, what)
-    logical, intent(in) :: good
-    integer, intent(in) :: what
-    integer :: ierr
-    if (good) return
-    write (0, *) 'wrong ', what
-    call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
-  end subroutine
   subroutine on_comm(comm, code)
     integer :: comm, code, ierr
     calls = calls + 1
@@ -85,3 +77,4 @@ program f90_errhandler
   if (rank == 0) write (*, '(a)') 'ok f90_errhandler'
   call MPI_Finalize(ierr)
 end program
+include 'check.inc'

@@ -14,19 +14,14 @@ program f90_opened
     flush (unit)
     call MPI_Barrier(MPI_COMM_WORLD, ierr)
     inquire (file=name, exist=there, opened=open, number=number)
-    if (.not. there .or. .not. open .or. number /= unit) call wrong(1)
+    call check(there .and. open .and. number == unit, 1)
     inquire (unit=unit, opened=open)
-    if (.not. open) call wrong(2)
+    call check(open, 2)
   end do
   close (unit, status='delete')
   inquire (file=name, exist=there)
-  if (there) call wrong(3)
+  call check(.not. there, 3)
   if (rank == 0) write (*, '(a)') '[0] found', 'ok f90_opened'
   call MPI_Finalize(ierr)
-contains
-  subroutine wrong(what)
-    integer, intent(in) :: what
-    write (0, *) 'wrong ', what, there, open, number, unit
-    call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
-  end subroutine
 end program
+include 'check.inc'

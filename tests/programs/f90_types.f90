@@ -4,14 +4,6 @@ module own
   implicit none
   integer :: copied = 0, deleted = 0, calls = 0
 contains
-  subroutine check(good, what)
-    logical, intent(in) :: good
-    integer, intent(in) :: what
-    integer :: ierr
-    if (good) return
-    write (0, *) 'wrong ', what
-    call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
-  end subroutine
   subroutine most(a, b, n, kind)
     integer :: n, kind, a(n), b(n)
     calls = calls + merge(1, 1000, kind == MPI_INTEGER)
@@ -74,3 +66,4 @@ program f90_types
   if (rank == 0) write (*, '(a)') 'ok f90_types'
   call MPI_Finalize(ierr)
 end program
+include 'check.inc'

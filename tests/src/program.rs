@@ -1,11 +1,11 @@
 //! The programs of `tests/programs`: what their heads say of them, and building them for each MPI.
 //!
 //! A head is the lines that begin with `// ` (in Fortran with `! `) at the top: first what the program is about, then `ranks:`
-//! (3 if not given), `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program), `stride:` (only
-//! every so many cuts is taken), `cut: middle` (where one cut is taken it is the middle one: what the program is about is
-//! not there all the time), `mpi: 4` (it needs a library with what is new there), `setting:` (of the environment,
-//! `NAME=value`, in which `{module}` is the module's path) and `refuses:`, a part of the reason for which a cut may be
-//! refused, once for each reason.
+//! (3 if not given), `flags:` for the compiler, `arguments:`, `module:` (it is also built as a module beside the program),
+//! `stride:` (only every so many cuts is taken), `cut: middle` (where one cut is taken it is the middle one: what the program
+//! is about is not there all the time), `mpi: 4` (it needs a library with what is new there), `setting:` (of the
+//! environment, `NAME=value`, in which `{module}` is the module's path) and `refuses:`, a part of the reason for which a cut
+//! may be refused, once for each reason.
 
 use crate::example::newer;
 use crate::mpi::{Language, Mpi};
@@ -166,8 +166,12 @@ impl Program {
 /// A source and those that it includes.
 fn with_included(source: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
-    let names = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
-    let included = names.flat_map(|name| with_included(&source.with_file_name(name)));
+    let in_c = |line| -> Option<&str> { str::strip_prefix(line, "#include \"")?.strip_suffix('"') };
+    let in_fortran = |line| -> Option<&str> { str::trim_start(line).strip_prefix("include '")?.strip_suffix('\'') };
+    let names = text.lines().filter_map(|line| in_c(line).or_else(|| in_fortran(line)));
+    // What is not beside the source is MPI's own.
+    let files = names.map(|name| source.with_file_name(name)).filter(|file| file.exists());
+    let included = files.flat_map(|file| with_included(&file));
     std::iter::once(source.to_owned()).chain(included).collect()
 }
 
@@ -201,6 +205,8 @@ mod tests {
     fn what_is_included_is_a_source() {
         let folder = root().join("tests/programs");
         let names = ["win_allocate_apart.c", "win_allocate.c", "state.h"].map(|name| folder.join(name));
+        assert_eq!(with_included(&names[0]), names);
+        let names = ["f77_requests.f", "check.inc"].map(|name| folder.join(name));
         assert_eq!(with_included(&names[0]), names);
     }
 }

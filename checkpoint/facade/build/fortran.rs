@@ -10,11 +10,11 @@ const PLACES: usize = 128;
 /// The entries, and what else of `src/fortran.rs` follows from tables.
 pub fn entries() -> String {
     let mut text = String::new();
-    for procedure in PROCEDURES.iter().filter(|p| is_internal(p)) {
+    for procedure in PROCEDURES.iter().filter(|p| is_internal(p) || crate::each::is(p)) {
         entry(&mut text, procedure);
     }
-    crate::each::entries(&mut text);
     predefined(&mut text);
+    crate::each::constants(&mut text);
     handlers(&mut text);
     addresses(&mut text);
     text
@@ -33,7 +33,7 @@ fn is_internal(procedure: &Procedure) -> bool {
 }
 
 /// The part of the names of conversions that says of what they are.
-pub fn word(kind: Kind) -> Option<&'static str> {
+fn word(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Communicator => "Comm",
         Kind::Datatype => "Type",
@@ -48,6 +48,7 @@ pub fn word(kind: Kind) -> Option<&'static str> {
 
 fn entry(text: &mut String, procedure: &Procedure) {
     let name = procedure.name;
+    let (elsewhere, ranks) = crate::each::around(procedure);
     let tail = name.trim_start_matches("MPI_");
     // The kind of object that has the attributes or the error handler: the first part of the name, or a communicator.
     let of = ["Comm", "Type", "Win", "File"].into_iter().find(|of| tail.starts_with(of)).unwrap_or("Comm");
@@ -75,17 +76,11 @@ fn entry(text: &mut String, procedure: &Procedure) {
         text,
         "/// Fortran's `{name}`.\n///\n/// # Safety\n/// Called by Fortran.\nunsafe extern \"C\" fn f_{lower}({}, error: *mut i32) {{\n    \
          // SAFETY: Fortran hands over the addresses of its arguments, of the types that the standard says.\n    \
-         unsafe {{\n{before}        let result = call(s::{name}, &[{}]);\n{after}        \
+         unsafe {{\n{elsewhere}{before}{ranks}        let result = call(s::{name}, &[{}]);\n{after}        \
          if !error.is_null() {{\n            *error = result;\n        }}\n    }}\n}}\n",
         types.join(", "),
         given.join(", "),
     );
-    aliased(text, name);
-}
-
-/// All names of an entry.
-pub fn aliased(text: &mut String, name: &str) {
-    let lower = name.to_lowercase();
     for alias in aliases(name) {
         let _ = writeln!(
             text,
@@ -124,12 +119,15 @@ fn parameter(procedure: &Procedure, i: usize, p: &Param, of: &str, short: bool) 
             );
             (before, "&raw mut value as usize".into(), after)
         }
+        Kind::Buffer => (format!("        let buffer{i} = each::buffer(a{i});\n"), format!("buffer{i}"), none()),
+        Kind::Datatype if p.passing == Passing::Array => (none(), crate::each::types(procedure, i), none()),
         Kind::Keyval if value && procedure.output_index(Kind::AttributeValue).is_some() => {
             (none(), "key as u32 as usize".into(), none())
         }
         _ if p.ctype == CType::Handle && value => {
             let of = word(p.kind).unwrap_or("Comm");
-            (none(), format!("fortran::to_c(s::MPI_{of}_f2c, *a{i})"), none())
+            let before = format!("        let handle{i} = fortran::to_c(s::MPI_{of}_f2c, *a{i});\n");
+            (before, format!("handle{i}"), none())
         }
         _ if p.ctype == CType::Handle => {
             let of = word(p.kind).unwrap_or("Comm");

@@ -1,13 +1,11 @@
 //! What the entries of Fortran share that are given a datatype for each rank. They are for Open MPI: other libraries pass
 //! what they are given on to C, where handles are Fortran's numbers.
+use crate::entries::{BOTTOM, IN_PLACE};
 use crate::fortran::{call, to_c};
 use crate::symbols as s;
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-/// Open MPI's `MPI_IN_PLACE` in C.
-const IN_PLACE: usize = 1;
 
 unsafe extern "C" {
     fn malloc(bytes: usize) -> *mut c_void;
@@ -26,8 +24,10 @@ pub(crate) fn elsewhere(found: &AtomicUsize, name: &CStr) -> Option<usize> {
 
 /// C's address of a buffer: some of Fortran's constants are variables.
 pub(crate) fn buffer(at: *mut i32) -> usize {
-    static CONSTANTS: [(AtomicUsize, &CStr, usize); 2] =
-        [(AtomicUsize::new(0), c"mpi_fortran_in_place_", IN_PLACE), (AtomicUsize::new(0), c"mpi_fortran_bottom_", 0)];
+    static CONSTANTS: [(AtomicUsize, &CStr, usize); 2] = [
+        (AtomicUsize::new(0), c"mpi_fortran_in_place_", IN_PLACE),
+        (AtomicUsize::new(0), c"mpi_fortran_bottom_", BOTTOM),
+    ];
     for (found, name, of_c) in &CONSTANTS {
         if found.load(Relaxed) == 0 {
             found.store((phasecast_preload::anywhere(name) as usize).max(1), Relaxed);
@@ -54,28 +54,42 @@ pub(crate) unsafe fn ranks(comm: usize) -> usize {
     ranks.max(0) as usize
 }
 
-/// C's handles for datatypes of Fortran, to be given to [`forget`]; null if there is no memory, or where none are looked at, as
-/// what would be sent from `from` is in place.
-///
-/// # Safety
-/// So many stand there, but in place.
-pub(crate) unsafe fn types(at: *const i32, count: usize, from: *mut i32) -> *mut usize {
-    if buffer(from) == IN_PLACE {
-        return null_mut();
-    }
-    // SAFETY: as many words as are written; the rest is the caller's.
-    unsafe {
-        let types = malloc(count.max(1) * size_of::<usize>()).cast::<usize>();
-        for i in (0..count).take_while(|_| !types.is_null()) {
-            types.add(i).write(to_c(s::MPI_Type_f2c, at.add(i).read()));
+/// C's handles for the datatypes that Fortran hands over for each rank; null if there is no memory, or where none are looked at.
+pub(crate) struct Types(*mut usize);
+
+impl Types {
+    /// For what is sent from, or received into, `buffer` of C.
+    ///
+    /// # Safety
+    /// So many stand at `at`, unless the buffer is in place.
+    pub(crate) unsafe fn new(at: *const i32, ranks: usize, buffer: usize) -> Self {
+        if buffer == IN_PLACE {
+            return Self(null_mut());
         }
-        types
+        // SAFETY: as many words as are written; the rest is the caller's.
+        unsafe {
+            let types = malloc(ranks.max(1) * size_of::<usize>()).cast::<usize>();
+            for i in (0..ranks).take_while(|_| !types.is_null()) {
+                types.add(i).write(to_c(s::MPI_Type_f2c, at.add(i).read()));
+            }
+            Self(types)
+        }
+    }
+
+    /// Where they are, as long as this lives.
+    pub(crate) fn lend(&self) -> usize {
+        self.0 as usize
+    }
+
+    /// Where they are from now on.
+    pub(crate) fn keep(self) -> usize {
+        core::mem::ManuallyDrop::new(self).lend()
     }
 }
 
-/// # Safety
-/// Of [`types`], and used no more.
-pub(crate) unsafe fn forget(types: *mut usize) {
-    // SAFETY: the caller's.
-    unsafe { free(types.cast()) }
+impl Drop for Types {
+    fn drop(&mut self) {
+        // SAFETY: of `malloc`, or null.
+        unsafe { free(self.0.cast()) }
+    }
 }

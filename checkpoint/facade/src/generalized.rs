@@ -5,9 +5,9 @@ use crate::fortran::CELLS;
 /// What C has as the extra state: the program's functions, and where its own extra state is. It lies in a cell.
 #[repr(C)]
 pub(crate) struct State {
-    query: unsafe extern "C" fn(*mut u8, *mut u8, *mut i32),
-    free: unsafe extern "C" fn(*mut u8, *mut i32),
-    cancel: unsafe extern "C" fn(*mut u8, *mut i32, *mut i32),
+    query: usize,
+    free: usize,
+    cancel: usize,
     extra: *mut u8,
 }
 
@@ -18,15 +18,8 @@ pub(crate) struct State {
 pub(crate) unsafe fn state(query: usize, free: usize, cancel: usize, extra: *mut u8) -> usize {
     let cell = CELLS.take();
     if !cell.is_null() {
-        // SAFETY: the caller's; the cell is large enough.
-        unsafe {
-            cell.cast::<State>().write(State {
-                query: core::mem::transmute::<usize, unsafe extern "C" fn(*mut u8, *mut u8, *mut i32)>(query),
-                free: core::mem::transmute::<usize, unsafe extern "C" fn(*mut u8, *mut i32)>(free),
-                cancel: core::mem::transmute::<usize, unsafe extern "C" fn(*mut u8, *mut i32, *mut i32)>(cancel),
-                extra,
-            });
-        }
+        // SAFETY: the cell is large enough.
+        unsafe { cell.cast::<State>().write(State { query, free, cancel, extra }) };
     }
     cell as usize
 }
@@ -36,9 +29,10 @@ pub(crate) unsafe fn state(query: usize, free: usize, cancel: usize, extra: *mut
 /// # Safety
 /// Called by MPI.
 pub(crate) unsafe extern "C" fn query(state: *const State, status: *mut u8) -> i32 {
+    type Query = unsafe extern "C" fn(*mut u8, *mut u8, *mut i32);
     let mut error = 0;
     // SAFETY: of [`state`].
-    unsafe { ((*state).query)((*state).extra, status, &raw mut error) };
+    unsafe { core::mem::transmute::<usize, Query>((*state).query)((*state).extra, status, &raw mut error) };
     error
 }
 
@@ -47,9 +41,10 @@ pub(crate) unsafe extern "C" fn query(state: *const State, status: *mut u8) -> i
 /// # Safety
 /// Called by MPI.
 pub(crate) unsafe extern "C" fn free(state: *const State) -> i32 {
+    type Free = unsafe extern "C" fn(*mut u8, *mut i32);
     let mut error = 0;
     // SAFETY: of [`state`].
-    unsafe { ((*state).free)((*state).extra, &raw mut error) };
+    unsafe { core::mem::transmute::<usize, Free>((*state).free)((*state).extra, &raw mut error) };
     CELLS.give_back(state as usize);
     error
 }
@@ -59,8 +54,9 @@ pub(crate) unsafe extern "C" fn free(state: *const State) -> i32 {
 /// # Safety
 /// Called by MPI.
 pub(crate) unsafe extern "C" fn cancel(state: *const State, complete: i32) -> i32 {
+    type Cancel = unsafe extern "C" fn(*mut u8, *mut i32, *mut i32);
     let (mut error, mut truth) = (0, i32::from(complete != 0));
     // SAFETY: of [`state`].
-    unsafe { ((*state).cancel)((*state).extra, &raw mut truth, &raw mut error) };
+    unsafe { core::mem::transmute::<usize, Cancel>((*state).cancel)((*state).extra, &raw mut truth, &raw mut error) };
     error
 }
