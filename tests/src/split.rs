@@ -47,6 +47,8 @@ pub struct Base<'a> {
     /// What went wrong.
     pub failures: Vec<String>,
     folder: TempDir,
+    /// The folder within it in which the ranks run.
+    work: &'static str,
 }
 
 /// The lines that each rank printed, in order: ranks may print in any order among each other.
@@ -151,7 +153,8 @@ impl<'a> Base<'a> {
     /// If nothing could be saved at all: it cannot be launched, or left no report.
     pub fn cut(program: &'a Program, mpi: Mpi, cuts: Vec<Cut>, expected: &Lines) -> Result<Base<'a>, String> {
         let folder = tempfile::tempdir().expect("the folder for temporary files can be written to");
-        let mut base = Base { program, mpi, saved: Vec::new(), refused: Vec::new(), failures: Vec::new(), folder };
+        let mut base =
+            Base { program, mpi, saved: Vec::new(), refused: Vec::new(), failures: Vec::new(), folder, work: "work" };
         let images = base.folder("images");
         let words = program.command(mpi);
         let job = Job::Checkpoint {
@@ -214,9 +217,9 @@ impl<'a> Base<'a> {
             out: out.clone(),
             within: None,
         };
-        let before = files(&self.folder("work"));
+        let before = files(&self.folder(self.work));
         let outcome = finished(&mut self.host(target, &format!("replay-{}.json", cut.id), &job), &how)?;
-        let after = files(&self.folder("work"));
+        let after = files(&self.folder(self.work));
         let changed = changes(&before, &after);
         if !changed.is_empty() {
             return Err(format!("{how}: the restart has changed {changed:?}, which the base run wrote"));
@@ -236,6 +239,15 @@ impl<'a> Base<'a> {
         Ok(())
     }
 
+    /// From now on restarts run in another folder, and the one of the base run is gone.
+    ///
+    /// # Panics
+    /// If it cannot be removed.
+    pub fn move_away(&mut self) {
+        fs::remove_dir_all(self.folder(self.work)).expect("what the base run has left can be removed");
+        self.work = "elsewhere";
+    }
+
     /// The folder of the images and reports, kept beyond this value's life.
     pub fn keep(self) -> PathBuf {
         self.folder.keep()
@@ -250,7 +262,7 @@ impl<'a> Base<'a> {
     fn host(&self, mpi: Mpi, name: &str, job: &impl Serialize) -> Command {
         let file = self.folder.path().join(name);
         fs::write(&file, serde_json::to_string(job).expect("a job is plain data")).expect("it can be written");
-        let mut command = launcher(self.program, mpi, &self.folder("work"));
+        let mut command = launcher(self.program, mpi, &self.folder(self.work));
         command.arg(phasecast()).arg("host").arg(file);
         command
     }

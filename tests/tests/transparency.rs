@@ -35,3 +35,20 @@ fn what_the_target_lacks_calls_the_handler_that_the_call_names() {
     }
     base.replay(Mpi::OpenMpi, &base.saved[0], &expected).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
+
+#[test]
+fn relative_names_reach_what_was_written_in_a_folder_that_the_target_lacks() {
+    let programs = programs();
+    for name in ["file_closed", "file_links", "file_later"] {
+        let program = programs.iter().find(|program| program.name == name).expect("it is there");
+        let expected = native(program, Mpi::OpenMpi).expect("it runs");
+        let all = cuts(program, Mpi::OpenMpi, 0).expect("a trace");
+        let middle = all.into_iter().skip(2).take(3).collect();
+        let mut base = Base::cut(program, Mpi::OpenMpi, middle, &expected).expect("cuts");
+        assert!(base.failures.is_empty() && !base.saved.is_empty(), "{:?}", base.failures);
+        base.move_away();
+        for cut in &base.saved {
+            base.replay(Mpi::OpenMpi, cut, &expected).unwrap_or_else(|wrong| panic!("{wrong}"));
+        }
+    }
+}

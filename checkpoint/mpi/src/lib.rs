@@ -15,6 +15,7 @@ mod calls;
 mod changes;
 mod comms;
 mod completion;
+mod contents;
 mod convert;
 mod dispatch;
 mod drain;

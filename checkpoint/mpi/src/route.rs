@@ -4,8 +4,8 @@ use crate::dispatch::Call;
 use crate::session::session;
 use crate::shape::Shape;
 use crate::{
-    allocated, attributes, callbacks, completion, convert, duplicates, errors, files, forward, generalized, life,
-    matched, memory, point, shared, start, windows,
+    allocated, attributes, callbacks, completion, contents, convert, duplicates, errors, files, forward, generalized,
+    life, matched, memory, point, shared, start, windows,
 };
 use phasecast_abi::{Callers, Class, Kind, Procedure, Return, RmaStep, Timing};
 
@@ -31,6 +31,7 @@ pub fn route(procedure: &Procedure, direct: bool) -> Route {
             return memory::buffer;
         }
         "MPI_Attr_get" | "MPI_Comm_get_attr" | "MPI_Win_get_attr" | "MPI_Type_get_attr" => return memory::attribute,
+        "MPI_Type_get_contents" | "MPI_Type_get_contents_c" => return contents::contents,
         "MPI_Comm_idup" | "MPI_Comm_idup_with_info" => return duplicates::idup,
         "MPI_Add_error_class" | "MPI_Add_error_code" | "MPI_Add_error_string" => return errors::add,
         "MPI_Remove_error_class" | "MPI_Remove_error_code" | "MPI_Remove_error_string" => return errors::remove,

@@ -146,6 +146,9 @@ impl Values {
         if self.upper == self.lower {
             return value;
         }
+        if domain == Domain::DistributionArgument {
+            return distribution_argument(value, self.lower, self.upper);
+        }
         let neutral = self.lower.to_neutral(domain, value, library);
         neutral.and_then(|n| self.upper.from_neutral(domain, n, &self.program)).unwrap_or(value)
     }

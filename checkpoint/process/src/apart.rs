@@ -12,9 +12,14 @@ use std::path::{Path, PathBuf};
 
 /// Where the copy of a file is or would be, which is kept apart; none if no program is replayed or for devices.
 pub fn copy_of(path: &Path) -> Option<PathBuf> {
+    both(path).map(|(copy, _)| copy)
+}
+
+/// Likewise, with where the original is.
+fn both(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut buffers = overlay::of(path)?;
     buffers.follow();
-    Some(buffers.copy.path())
+    Some((buffers.copy.path(), buffers.path.path()))
 }
 
 /// Makes sure that there is a copy of the first `size` bytes of a file: `content`, or else what is found under its name,
@@ -23,7 +28,7 @@ pub fn copy_of(path: &Path) -> Option<PathBuf> {
 /// # Errors
 /// If it cannot be made.
 pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBuf> {
-    let Some(copy) = copy_of(path) else { return Ok(path.to_owned()) };
+    let Some((copy, path)) = both(path) else { return Ok(path.to_owned()) };
     if copy.exists() {
         return Ok(copy);
     }
@@ -72,7 +77,11 @@ fn made(path: &Path, make: impl FnOnce(PathBuf) -> io::Result<()>) -> io::Result
 
 /// Where a file is read: its copy if there is one.
 pub fn find(path: &Path) -> PathBuf {
-    copy_of(path).filter(|copy| copy.exists()).unwrap_or_else(|| path.to_owned())
+    match both(path) {
+        Some((copy, _)) if copy.exists() => copy,
+        Some((_, original)) => original,
+        None => path.to_owned(),
+    }
 }
 
 /// The file that a program gets that opens a path with the flags of `open`: its copy, which is made if it is to be written,
@@ -141,6 +150,19 @@ mod tests {
         super::folder(&made).unwrap();
         super::folder(folder.path()).unwrap();
         assert!(copy_of(&made).unwrap().is_dir() && !remove(&made) && !copy_of(folder.path()).unwrap().exists());
+
+        // The program was in a folder that is missing here.
+        overlay::stand_for(Path::new("/missing/run"), folder.path());
+        let of_base = |name: &str| Path::new("/missing/run").join(name);
+        fs::write(folder.path().join("input"), b"12345").unwrap();
+        assert_eq!(find(&of_base("input")), folder.path().join("input"));
+        assert_eq!(opened(&of_base("input"), libc::O_RDONLY, false).unwrap(), Some(folder.path().join("input")));
+        assert_eq!(opened(&folder.path().join("input"), libc::O_RDONLY, false).unwrap(), None);
+        let log = copy(&of_base("log"), 3, Some(b"old")).unwrap();
+        assert_eq!((find(&folder.path().join("log")), find(&of_base("log"))), (log.clone(), log));
+        let part = copy(&of_base("input"), 2, None).unwrap();
+        assert_eq!((fs::read(&part).unwrap().as_slice(), find(&folder.path().join("input"))), (&b"12"[..], part));
+        assert_ne!(copy_of(Path::new("/missing/runs")), copy_of(&folder.path().join("s")));
 
         overlay::disable();
         assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);

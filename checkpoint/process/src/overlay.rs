@@ -22,7 +22,11 @@ pub(crate) struct Buffers {
     pub(crate) copy: Text,
     pub(crate) gone: Text,
     pub(crate) other: Text,
-    /// Whether `path` is where a link leads that the program has made, and not what it has named.
+    /// Where this rank was started, if the program's folder is missing on this machine, and that folder: the first stands for
+    /// the other, whose paths are those that the base run knew.
+    here: Text,
+    home: Text,
+    /// Whether `path` is not what the program has named: where a link of its own leads, or what stands for a missing folder.
     pub(crate) followed: bool,
     /// What the program has written in this run: before a restart only.
     pub(crate) written: Paths,
@@ -62,6 +66,8 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     copy: Text::new(),
     gone: Text::new(),
     other: Text::new(),
+    here: Text::new(),
+    home: Text::new(),
     followed: false,
     written: Paths::new(),
     read: Paths::new(),
@@ -87,7 +93,18 @@ pub(crate) fn enable(scratch: &Path) {
     MACHINE.store(machine.bytes().fold(0, |hash: u32, byte| hash.wrapping_mul(31) ^ u32::from(byte)), Relaxed);
     let mut buffers = BUFFERS.lock();
     let fits = buffers.scratch.set(&[scratch.as_os_str().as_bytes()]);
+    (buffers.here.len, buffers.home.len) = (0, 0);
     ON.store(fits, Relaxed);
+}
+
+/// The folder `home`, in which the program is, is missing on this machine: `here` stands for it.
+pub(crate) fn stand_for(home: &Path, here: &Path) {
+    let mut buffers = BUFFERS.lock();
+    let Buffers { here: place, home: of, .. } = &mut *buffers;
+    // A path without its last slash: of the root, nothing is left.
+    if !(place.walk(here.as_os_str().as_bytes()) && of.walk(home.as_os_str().as_bytes())) {
+        (place.len, of.len) = (0, 0);
+    }
 }
 
 /// The tables, for the trap handler.
@@ -158,6 +175,11 @@ pub(crate) fn of(path: &Path) -> Option<Lock<'static, Buffers>> {
     unsafe { buffers.resolve(AT_FDCWD as usize, name.as_ptr() as usize) }.then_some(buffers)
 }
 
+/// What comes after `folder` in a path to it or within it; none of an empty one.
+fn within<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
+    path.strip_prefix(folder).filter(|rest| !folder.is_empty() && matches!(rest.first(), None | Some(b'/')))
+}
+
 impl Buffers {
     /// Makes `path` the absolute form of a path of the program. False if it is none, or of a device, /proc or /sys.
     unsafe fn locate(&mut self, dirfd: usize, path: usize) -> bool {
@@ -210,12 +232,24 @@ impl Buffers {
         located && !self.path.get().starts_with(self.scratch.get()) && self.find()
     }
 
-    /// Makes `copy` and `gone` what stands for `path`.
+    /// Makes `copy` and `gone` what stands for `path`. One in a folder that is missing here becomes one in what stands for it.
     fn find(&mut self) -> bool {
-        let path = self.path.get();
-        let machine = if on_a_disk_of_its_own(path, &mut self.folder) { machine() } else { 0 };
-        let name = name(path, machine);
-        self.copy.set(&[self.scratch.get(), b"/", &name]) && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
+        let Self { path, here, home, gone: known, .. } = self;
+        let inside = within(path.get(), home.get());
+        let fits = match inside.or_else(|| within(path.get(), here.get())) {
+            Some(rest) => known.set(&[home.get(), rest]),
+            None => known.set(&[path.get()]),
+        };
+        if inside.is_some() {
+            let rest = home.len;
+            path.set(&[here.get(), known.get().get(rest..).unwrap_or_default()]);
+            self.followed = true;
+        }
+        let known = self.gone.get();
+        let machine = if on_a_disk_of_its_own(known, &mut self.folder) { machine() } else { 0 };
+        let name = name(known, machine);
+        fits && self.copy.set(&[self.scratch.get(), b"/", &name])
+            && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
     }
 
     /// Goes on to where the path leads, if it is a link that the program has made. Where that is not to be kept apart it stays:

@@ -12,6 +12,7 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Brings back the files of an image under their old numbers. What the run had written is put into the folder `scratch`
@@ -23,8 +24,11 @@ use std::sync::atomic::Ordering::Relaxed;
 pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
     overlay::enable(scratch);
     set_program(&state.program);
-    // A folder that this machine lacks matters only to relative names, which then are not found.
-    let _ = std::env::set_current_dir(&state.folder);
+    static STARTED: OnceLock<PathBuf> = OnceLock::new();
+    let started = STARTED.get_or_init(|| std::env::current_dir().unwrap_or_default());
+    if std::env::set_current_dir(&state.folder).is_err() && std::env::set_current_dir(started).is_ok() {
+        overlay::stand_for(&state.folder, started);
+    }
     // SAFETY: sets a number.
     unsafe { libc::umask(state.umask) };
     written::restore(&state.written).map_err(|(path, cause)| Error::Copy { path, cause })?;

@@ -212,7 +212,7 @@ fn with_images(
     let images = saving.describe(&saved, base::edges(trace)?)?;
     let files: Vec<String> = images.files().iter().map(|path| path.display().to_string()).collect();
     if !files.is_empty() {
-        note(&format!("a target must have {} at the same path: the program has it open for reading", files.join(", ")));
+        note(&format!("a target must have {}: the program has it open for reading", files.join(", ")));
     }
     let later: Vec<String> = images.later.iter().map(|path| path.display().to_string()).collect();
     if let Some(first) = later.first() {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Version of this part.
-pub const FORMAT: u16 = 21;
+pub const FORMAT: u16 = 22;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub struct Images {
     pub user: String,
     /// The program's file.
     pub program: ProgramFile,
+    /// The folder in which it ran.
+    pub folder: PathBuf,
     /// What they need of a processor and a kernel.
     pub needs: Needs,
     /// The cuts, ascending: where the state of all ranks was saved.
@@ -154,6 +156,13 @@ impl Images {
             return Err("the times of its ranks' ends are no numbers".into());
         }
         Ok(())
+    }
+
+    /// Where a restart that is started in this folder looks for a file of the base machine: where the folder of the base run
+    /// is missing, this one stands for it.
+    pub fn here(&self, path: &Path) -> PathBuf {
+        let within = path.strip_prefix(&self.folder).ok().filter(|_| !self.folder.is_dir());
+        within.map_or(path.to_owned(), |rest| Path::new(".").join(rest))
     }
 
     /// The files that the machine of a restart must have.

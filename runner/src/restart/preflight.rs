@@ -236,7 +236,7 @@ fn memory(needs: &Needs, ranks: u32, elsewhere: bool) -> Check {
 /// What cannot be read here is what images had open; what the base run opened later is only told: restarts may never come to it.
 fn files(images: &Images, elsewhere: bool) -> Check {
     let all = images.files();
-    let unreadable = |path: &&Path| !elsewhere && File::open(path).is_err();
+    let unreadable = |path: &&Path| !elsewhere && File::open(images.here(path)).is_err();
     let missing: Vec<String> = all.iter().copied().filter(unreadable).map(|path| path.display().to_string()).collect();
     let mut later = images.later.iter().map(PathBuf::as_path).filter(unreadable).map(|path| path.display());
     let first = later.next();
@@ -251,7 +251,15 @@ fn files(images: &Images, elsewhere: bool) -> Check {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         reason += &format!("; not here is what the program opened later on the base: {first}{more}");
     }
-    Check::new("files", missing.is_empty(), reason, "copy them from the base machine, to the same paths")
+    let folder = &images.folder;
+    let remedy = match folder.is_dir() {
+        true => "copy them from the base machine, to the same paths".into(),
+        false => format!(
+            "copy them from the base machine: what lay in {} to this folder, which stands for it, others to the same paths",
+            folder.display()
+        ),
+    };
+    Check::new("files", missing.is_empty(), reason, &remedy)
 }
 
 fn disk() -> Check {

@@ -240,6 +240,7 @@ impl Saving<'_> {
             created: now.map_or(0, |now| now.as_secs()),
             user: user(),
             program: ProgramFile { path: fs::canonicalize(path)?.display().to_string(), bytes, sha256 },
+            folder: std::env::current_dir()?,
             needs: Needs {
                 architecture: std::env::consts::ARCH.into(),
                 cpu_baseline: self.baseline.name().into(),

@@ -6,6 +6,7 @@ use crate::restart::plan::tests::{MS, loop_of, two_kinds, two_kinds_and_a_rare_o
 use crate::signature::this_machine;
 use phasecast_analyzer::Analysis;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// What is scheduled of a loop of 10 ms with a set-up of 0.7 s, with so much time left.
 fn scheduled(seen: &Seen, left: f64, more: bool) -> (Vec<Window>, Vec<Window>) {
@@ -34,6 +35,7 @@ fn costs_of<T>(analysis: &Analysis, rank_bytes: u64, look: impl FnOnce(&Costs<'_
         created: 0,
         user: String::new(),
         program: ProgramFile { path: String::new(), bytes: 0, sha256: String::new() },
+        folder: PathBuf::new(),
         needs: Needs {
             architecture: String::new(),
             cpu_baseline: String::new(),
