@@ -57,7 +57,7 @@ fn manifest(analysis: &Analysis) -> Value {
         "aet_s": [0.5, 0.5], "startup_s": 0.1, "teardown_s": 0.1,
         "images": {
             "format": 22, "created": 0, "user": "somebody",
-            "program": {"path": "/opt/ring", "bytes": 1, "sha256": "00"},
+            "program": {"path": "/opt/ring", "bytes": 1, "sha256": "00"}, "folder": "/no/such",
             "needs": {
                 "architecture": "x86_64", "cpu_baseline": "x86-64-v2", "cpu_features": ["no-such-feature"],
                 "page_size": 4096, "rank_bytes": 3 * PAGE,
@@ -132,6 +132,34 @@ fn another_machine_is_told_why_and_what_else_to_do() {
     }
     let mixed = phasecast(&["predict", text(&path), "--share", "0.5"]);
     assert_eq!(mixed.code, 2, "{}", mixed.err);
+}
+
+#[test]
+fn files_of_a_folder_that_is_missing_are_looked_for_in_this_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, ..) = made(folder.path());
+    let files = || {
+        let mut command = common::command(&["preflight", text(&path), "--json"]);
+        let checked: Value =
+            serde_json::from_slice(&command.current_dir(folder.path()).output().expect("it runs").stdout)
+                .expect("checks are JSON");
+        checked["checks"]
+            .as_array()
+            .and_then(|all| all.iter().find(|check| check["name"] == "files"))
+            .expect("it is one")
+            .clone()
+    };
+    let lacking = files();
+    assert!(
+        lacking["ok"] == false && lacking["remedy"].as_str().is_some_and(|text| text.contains("/no/such")),
+        "{lacking}"
+    );
+    fs::write(folder.path().join("input"), "1").expect("a file");
+    let there = files();
+    assert!(
+        there["ok"] == true && there["reason"].as_str().is_some_and(|text| text.contains("/no/such/table")),
+        "{there}"
+    );
 }
 
 #[test]
