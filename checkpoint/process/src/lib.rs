@@ -36,6 +36,7 @@ mod rebirth;
 mod remaking;
 mod reopen;
 mod repeat;
+mod resolving;
 mod returned;
 mod same;
 mod segments;

@@ -5,9 +5,9 @@
 use crate::descriptors;
 use crate::named::{excludes, writes};
 use crate::own::{Guarded, Lock};
-use crate::plain::{create, duplicate, duplicate_link, is_special, kind, kind_itself, on_a_disk_of_its_own, remove};
+use crate::plain::{create, duplicate, duplicate_link, kind, kind_itself, remove};
 use crate::sys::{error, failed, syscall};
-use crate::text::{MOST, Text, name};
+use crate::text::{MOST, Text};
 use crate::written::{MadeAfter, Paths};
 use libc::{AT_FDCWD, EEXIST, EISDIR, ENOENT, ENOTDIR, EXDEV, c_int};
 use std::ffi::{CString, NulError, OsStr};
@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 pub(crate) struct Buffers {
     pub(crate) scratch: Text,
-    folder: Text,
+    pub(crate) folder: Text,
     pub(crate) path: Text,
     pub(crate) copy: Text,
     pub(crate) gone: Text,
     pub(crate) other: Text,
     /// Where this rank was started, if the program's folder is missing on this machine, and that folder: the first stands for
     /// the other, whose paths are those that the base run knew.
-    here: Text,
-    home: Text,
+    pub(crate) here: Text,
+    pub(crate) home: Text,
     /// Whether `path` is not what the program has named: where a link of its own leads, or what stands for a missing folder.
     pub(crate) followed: bool,
     /// What the program has written in this run: before a restart only.
@@ -175,108 +175,7 @@ pub(crate) fn of(path: &Path) -> Option<Lock<'static, Buffers>> {
     unsafe { buffers.resolve(AT_FDCWD as usize, name.as_ptr() as usize) }.then_some(buffers)
 }
 
-/// What comes after `folder` in a path to it or within it; none of an empty one.
-fn within<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
-    path.strip_prefix(folder).filter(|rest| !folder.is_empty() && matches!(rest.first(), None | Some(b'/')))
-}
-
 impl Buffers {
-    /// Makes `path` the absolute form of a path of the program. False if it is none, or of a device, /proc or /sys.
-    unsafe fn locate(&mut self, dirfd: usize, path: usize) -> bool {
-        if path == 0 {
-            return false;
-        }
-        // SAFETY: the program's pointer to a text that ends with a zero byte, as the kernel would read it.
-        let given = unsafe {
-            let mut len = 0;
-            while len < MOST && *(path as *const u8).wrapping_add(len) != 0 {
-                len += 1;
-            }
-            std::slice::from_raw_parts(path as *const u8, len)
-        };
-        self.path.len = 0;
-        if given.first() != Some(&b'/') {
-            let buffer = self.folder.bytes.as_mut_ptr();
-            // SAFETY: fills the buffer, which is as long as said.
-            let len = unsafe {
-                if dirfd as c_int == AT_FDCWD {
-                    syscall!(libc::SYS_getcwd, buffer, MOST) - 1
-                } else {
-                    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-                    let mut rest = dirfd as u32;
-                    let digits = rest.checked_ilog10().map_or(1, |d| d as usize + 1).min(10);
-                    for at in (14..14 + digits).rev() {
-                        link[at] = b'0' + (rest % 10) as u8;
-                        rest /= 10;
-                    }
-                    syscall!(libc::SYS_readlink, link.as_ptr(), buffer, MOST)
-                }
-            };
-            if len <= 0 {
-                return false;
-            }
-            self.folder.len = len as usize;
-            if !self.path.walk(self.folder.get()) {
-                return false;
-            }
-        }
-        self.path.walk(given) && !is_special(self.path.get())
-    }
-
-    /// Makes `path` the absolute form of a path of the program, `copy` and `gone` what stands for it. False if it is not
-    /// one to be kept apart: those that [`Buffers::locate`] refuses, the scratch folder itself.
-    pub(crate) unsafe fn resolve(&mut self, dirfd: usize, path: usize) -> bool {
-        self.followed = false;
-        // SAFETY: the caller's.
-        let located = unsafe { self.locate(dirfd, path) };
-        located && !self.path.get().starts_with(self.scratch.get()) && self.find()
-    }
-
-    /// Makes `copy` and `gone` what stands for `path`. One in a folder that is missing here becomes one in what stands for it.
-    fn find(&mut self) -> bool {
-        let Self { path, here, home, gone: known, .. } = self;
-        let inside = within(path.get(), home.get());
-        let fits = match inside.or_else(|| within(path.get(), here.get())) {
-            Some(rest) => known.set(&[home.get(), rest]),
-            None => known.set(&[path.get()]),
-        };
-        if inside.is_some() {
-            let rest = home.len;
-            path.set(&[here.get(), known.get().get(rest..).unwrap_or_default()]);
-            self.followed = true;
-        }
-        let known = self.gone.get();
-        let machine = if on_a_disk_of_its_own(known, &mut self.folder) { machine() } else { 0 };
-        let name = name(known, machine);
-        fits && self.copy.set(&[self.scratch.get(), b"/", &name])
-            && self.gone.set(&[self.scratch.get(), b"/", &name, b".gone"])
-    }
-
-    /// Goes on to where the path leads, if it is a link that the program has made. Where that is not to be kept apart it stays:
-    /// the link itself leads there.
-    pub(crate) fn follow(&mut self) {
-        // As many as the kernel follows.
-        for _ in 0..40 {
-            let Self { path, folder, copy, .. } = &mut *self;
-            // SAFETY: a path that ends with a zero byte, and a buffer that is as long as said.
-            let len =
-                unsafe { syscall!(libc::SYS_readlinkat, AT_FDCWD, copy.address(), folder.bytes.as_mut_ptr(), MOST) };
-            if len <= 0 {
-                return;
-            }
-            folder.len = len as usize;
-            if folder.get().starts_with(b"/") {
-                path.len = 0;
-            } else {
-                path.walk(b"..");
-            }
-            if !path.walk(folder.get()) || is_special(path.get()) || !self.find() {
-                return;
-            }
-            self.followed = true;
-        }
-    }
-
     /// Notes a file, link or folder that the program may have made or written (or else only reads, after it was saved), if it
     /// is there under the name that its path has without links; not in a program that is replayed, of which no images are made.
     /// `made`: it was not there before.
