@@ -21,7 +21,7 @@ const TRAPPED: &[i64] = &[
     libc::SYS_signalfd, libc::SYS_signalfd4, libc::SYS_timerfd_create, libc::SYS_inotify_init, libc::SYS_inotify_init1,
     libc::SYS_memfd_create, libc::SYS_perf_event_open, libc::SYS_io_uring_setup,
     libc::SYS_userfaultfd, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit, libc::SYS_exit_group, libc::SYS_seccomp,
-    libc::SYS_fstat, libc::SYS_getrusage, libc::SYS_times,
+    libc::SYS_getcwd, libc::SYS_chdir, libc::SYS_fchdir, libc::SYS_fstat, libc::SYS_getrusage, libc::SYS_times,
 ];
 
 /// Calls that the kernel answers as if it had none: a library then has another way. Threads that were made in this way could

@@ -6,7 +6,7 @@ pub use crate::reopen::{clear, restore, stand_in};
 pub use crate::same::{Number, number};
 use crate::same::{Stream, is_terminal, metadata, same};
 use crate::written::{self, Content, MadeAfter, Written};
-use crate::{named, overlay};
+use crate::{named, overlay, working_folder};
 use libc::c_int;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata};
@@ -88,6 +88,8 @@ pub struct FileState {
     pub program: PathBuf,
     /// Its working folder.
     pub folder: PathBuf,
+    /// The one in which it was started.
+    pub started: PathBuf,
     /// Its mask of permissions.
     pub umask: u32,
     /// Its descriptors, ascending.
@@ -246,7 +248,8 @@ pub fn save(by_mpi: Vec<PathBuf>, cut: u32) -> Result<FileState, Error> {
     };
     let folder = std::env::current_dir().map_err(|cause| Error::Read { path: ".".into(), cause })?;
     overlay::saved(cut);
-    Ok(FileState { program, folder, umask: umask.unwrap_or(0o22), files, written: written::save(&read) })
+    let started = working_folder::started().to_owned();
+    Ok(FileState { program, folder, started, umask: umask.unwrap_or(0o22), files, written: written::save(&read) })
 }
 
 impl FileState {

@@ -53,6 +53,7 @@ mod text;
 pub mod threads;
 mod timers;
 mod trap;
+mod working_folder;
 mod written;
 mod xstate;
 

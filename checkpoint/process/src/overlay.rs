@@ -22,10 +22,12 @@ pub(crate) struct Buffers {
     pub(crate) copy: Text,
     pub(crate) gone: Text,
     pub(crate) other: Text,
-    /// Where this rank was started, if the program's folder is missing on this machine, and that folder: the first stands for
-    /// the other, whose paths are those that the base run knew.
+    /// Where this rank was started, if the folder of the base run is missing on this machine, and that folder: the first stands
+    /// for the other, whose paths are those that the base run knew.
     pub(crate) here: Text,
     pub(crate) home: Text,
+    /// The program's working folder, if the process cannot be in it; else nothing.
+    pub(crate) at: Text,
     /// Whether `path` is not what the program has named: where a link of its own leads, or what stands for a missing folder.
     pub(crate) followed: bool,
     /// What the program has written in this run: before a restart only.
@@ -68,6 +70,7 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     other: Text::new(),
     here: Text::new(),
     home: Text::new(),
+    at: Text::new(),
     followed: false,
     written: Paths::new(),
     read: Paths::new(),
@@ -93,11 +96,11 @@ pub(crate) fn enable(scratch: &Path) {
     MACHINE.store(machine.bytes().fold(0, |hash: u32, byte| hash.wrapping_mul(31) ^ u32::from(byte)), Relaxed);
     let mut buffers = BUFFERS.lock();
     let fits = buffers.scratch.set(&[scratch.as_os_str().as_bytes()]);
-    (buffers.here.len, buffers.home.len) = (0, 0);
+    (buffers.here.len, buffers.home.len, buffers.at.len) = (0, 0, 0);
     ON.store(fits, Relaxed);
 }
 
-/// The folder `home`, in which the program is, is missing on this machine: `here` stands for it.
+/// The folder `home`, in which the program was started, is missing on this machine: `here` stands for it.
 pub(crate) fn stand_for(home: &Path, here: &Path) {
     let mut buffers = BUFFERS.lock();
     let Buffers { here: place, home: of, .. } = &mut *buffers;
@@ -105,6 +108,11 @@ pub(crate) fn stand_for(home: &Path, here: &Path) {
     if !(place.walk(here.as_os_str().as_bytes()) && of.walk(home.as_os_str().as_bytes())) {
         (place.len, of.len) = (0, 0);
     }
+}
+
+/// The program is in a folder in which the process cannot be.
+pub(crate) fn work_in(folder: &Path) {
+    BUFFERS.lock().at.set(&[folder.as_os_str().as_bytes()]);
 }
 
 /// The tables, for the trap handler.
@@ -195,6 +203,12 @@ impl Buffers {
     pub(crate) unsafe fn lacks(&mut self, dirfd: usize, path: usize) -> bool {
         // SAFETY: the caller's.
         !on() && last_cut().is_some() && unsafe { self.locate(dirfd, path) } && kind_itself(&self.path).is_none()
+    }
+
+    /// The program goes into the folder that the path is.
+    pub(crate) fn stay_in(&mut self) {
+        let Self { path, at, .. } = self;
+        at.set(&[path.get()]);
     }
 
     /// What is to be seen of the path: the copy, the original, or nothing.

@@ -3,7 +3,7 @@ use crate::descriptors::{OWN, RESERVED, set_program};
 use crate::files::{FileState, OpenFile, STANDARD, What};
 use crate::remaking::{self, Remaking};
 use crate::same::{Number, metadata, number};
-use crate::{Error, apart, numbers, overlay, written};
+use crate::{Error, apart, numbers, overlay, working_folder, written};
 use libc::{EBUSY, c_int};
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -12,7 +12,6 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Brings back the files of an image under their old numbers. What the run had written is put into the folder `scratch`
@@ -24,11 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub fn restore(state: &FileState, scratch: &Path) -> Result<(), Error> {
     overlay::enable(scratch);
     set_program(&state.program);
-    static STARTED: OnceLock<PathBuf> = OnceLock::new();
-    let started = STARTED.get_or_init(|| std::env::current_dir().unwrap_or_default());
-    if std::env::set_current_dir(&state.folder).is_err() && std::env::set_current_dir(started).is_ok() {
-        overlay::stand_for(&state.folder, started);
-    }
+    working_folder::restore(&state.folder, &state.started);
     // SAFETY: sets a number.
     unsafe { libc::umask(state.umask) };
     written::restore(&state.written).map_err(|(path, cause)| Error::Copy { path, cause })?;

@@ -26,7 +26,13 @@ impl Buffers {
             std::slice::from_raw_parts(path as *const u8, len)
         };
         self.path.len = 0;
-        if given.first() != Some(&b'/') {
+        let Self { path, at, .. } = self;
+        if given.first() != Some(&b'/') && dirfd as c_int == AT_FDCWD && at.len > 0 {
+            self.followed = true;
+            if !path.set(&[at.get()]) {
+                return false;
+            }
+        } else if given.first() != Some(&b'/') {
             let buffer = self.folder.bytes.as_mut_ptr();
             // SAFETY: fills the buffer, which is as long as said.
             let len = unsafe {

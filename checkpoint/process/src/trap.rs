@@ -4,7 +4,7 @@ use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
 use crate::{
     descriptors, ending, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, system_v,
-    threads, timers,
+    threads, timers, working_folder,
 };
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -125,6 +125,7 @@ unsafe fn carry_out(call: &mut Call) -> isize {
             libc::SYS_exit_group => exit(args[0] as c_int),
             libc::SYS_execve | libc::SYS_execveat => trapped_exec(call),
             libc::SYS_seccomp | libc::SYS_prctl => error(libc::EINVAL),
+            libc::SYS_getcwd | libc::SYS_chdir | libc::SYS_fchdir => working_folder::trapped(call),
             libc::SYS_readlink | libc::SYS_readlinkat => {
                 let apart = if own::who() == Who::Program { named::trapped(call) } else { None };
                 apart.unwrap_or_else(|| descriptors::trapped_readlink(call))

@@ -1,7 +1,7 @@
 //! What a run writes goes into its images: the files that it has opened for writing, as they are at the cut, since by its end
 //! they may be gone or others, and on another machine they never were.
 use crate::text::{START, hash};
-use crate::{apart, overlay};
+use crate::{apart, overlay, working_folder};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -19,6 +19,7 @@ static BEGAN: OnceLock<SystemTime> = OnceLock::new();
 /// From now on a file that changes has changed in this run.
 pub(crate) fn prepare() {
     BEGAN.get_or_init(SystemTime::now);
+    working_folder::started();
 }
 
 /// Files that the program has open for reading are saved whole up to this size, in bytes.
