@@ -59,7 +59,7 @@ pub(crate) fn memory_in(
     let mem = File::open(path).map_err(|source| MemoryError::Proc { path, action: "open", source })?;
     let before = store.pages();
     let mut mappings = memory::mappings(ranges)?;
-    let sharing = Sharing::among(&mappings);
+    let sharing = Sharing::among(&mut mappings);
     let mut dump = Dump { store, mem, kinds, sharing, space: Vec::new(), hashes: Vec::new() };
     let regions = mappings
         .iter_mut()

@@ -32,6 +32,18 @@ pub(crate) enum Shown {
     Shared(Shared),
 }
 
+/// The name that a file has which was mapped by one that is gone, in the same folder: the C library makes a semaphore with a
+/// name under another one first.
+fn other_name(mapping: &Mapping) -> Option<String> {
+    let folder = Path::new(mapping.name.strip_suffix(GONE)?).parent()?;
+    let is_it = |path: &PathBuf| {
+        let facts = fs::symlink_metadata(path);
+        facts.is_ok_and(|facts| facts.is_file() && files::number(&facts) == (mapping.device, mapping.inode))
+    };
+    let path = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find(is_it)?;
+    path.into_os_string().into_string().ok()
+}
+
 /// What tells who sees the mappings of a program.
 pub(crate) struct Sharing {
     /// Files that the program has open for writing.
@@ -43,7 +55,14 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    pub fn among(mappings: &[Mapping]) -> Sharing {
+    /// Mappings of files that have only lost the name by which they were mapped get another one that they have.
+    pub fn among(mappings: &mut [Mapping]) -> Sharing {
+        let shared = mappings.iter_mut().filter(|mapping| mapping.flags.has(Flags::SHARED));
+        for mapping in shared {
+            if let Some(path) = other_name(mapping) {
+                mapping.name = path;
+            }
+        }
         let mut sharing = Sharing { writing: Vec::new(), ends: BTreeMap::new(), twice: BTreeSet::new() };
         let shared = mappings.iter().filter(|mapping| mapping.flags.has(Flags::SHARED) && mapping.inode != 0);
         let mut parts: Vec<(Number, u64, u64, bool)> =

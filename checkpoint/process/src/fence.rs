@@ -1,4 +1,4 @@
-//! The fence: a seccomp filter on the instruction pointer. System calls that the upper half makes from its range, and
+//! The fence: a seccomp filter on the instruction pointer. System calls that the upper half makes from its code, and
 //! of these only the few that concern memory, signals, files and the process as a whole, raise SIGSYS; all others, and
 //! all of the lower half's, run at full speed. The number comes first, so that the kernel can answer for the others
 //! without running the filter at all.
@@ -51,6 +51,8 @@ enum To {
     Refuse,
     /// The block of a conditional call, by its place among them.
     Block(usize),
+    /// Past so many lines.
+    Past(usize),
 }
 
 struct Line {
@@ -65,7 +67,8 @@ const ARCHITECTURE: u32 = 4;
 const POINTER_HIGH: u32 = 12;
 const ARGUMENTS: u32 = 16;
 const X86_64: u32 = 0xc000_003e;
-/// High words of the range's addresses: 0x2000 to 0x27ff.
+/// High words of the range's addresses: 0x2000 to 0x27ff. Code below 4 GiB is the upper half's, too: that of a program which
+/// is not position-independent, or which it makes as it runs. The lower half has none there.
 const RANGE_MASK: u32 = 0xffff_f800;
 const RANGE_HIGH: u32 = 0x2000;
 
@@ -108,13 +111,16 @@ fn program() -> Vec<libc::sock_filter> {
         lines.extend([load(ARGUMENTS + 8 * argument), equal(0, To::Next, To::Trap)]);
         lines.extend([load(ARGUMENTS + 8 * argument + 4), equal(0, To::Allow, To::Trap)]);
     }
-    let mask =
-        || Line { code: libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, k: RANGE_MASK, yes: To::Next, no: To::Next };
+    let from_upper = |then: u32| {
+        let mask =
+            Line { code: libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, k: RANGE_MASK, yes: To::Next, no: To::Next };
+        let low = equal(0, To::Past(2), To::Next);
+        [load(POINTER_HIGH), low, mask, equal(RANGE_HIGH, To::Next, To::Allow), answer(then)]
+    };
     let trap = lines.len();
-    lines.extend([load(POINTER_HIGH), mask(), equal(RANGE_HIGH, To::Next, To::Allow), answer(libc::SECCOMP_RET_TRAP)]);
+    lines.extend(from_upper(libc::SECCOMP_RET_TRAP));
     let refuse = lines.len();
-    let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
-    lines.extend([load(POINTER_HIGH), mask(), equal(RANGE_HIGH, To::Next, To::Allow), answer(refusal)]);
+    lines.extend(from_upper(libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32));
     let allow = lines.len();
     lines.push(answer(libc::SECCOMP_RET_ALLOW));
     let jump = |from: usize, to: To| {
@@ -124,6 +130,7 @@ fn program() -> Vec<libc::sock_filter> {
             To::Trap => trap,
             To::Refuse => refuse,
             To::Block(i) => blocks[i],
+            To::Past(lines) => from + 1 + lines,
         };
         u8::try_from(target - from - 1).expect("the filter is shorter than a jump")
     };
@@ -152,6 +159,10 @@ pub fn install() -> Result<(), Error> {
 
 fn filter() -> Result<(), Error> {
     const SECCOMP_SET_MODE_FILTER: usize = 1;
+    if (filter as *const () as usize) >> 32 == 0 {
+        let cause = io::Error::other("the host itself was not built position-independent");
+        return Err(Error::Kernel { what: "the filter of system calls", cause });
+    }
     let mut lines = program();
     let program = libc::sock_fprog { len: lines.len() as u16, filter: lines.as_mut_ptr() };
     // Kernels before 5.16 slow the whole process down unless asked not to.
@@ -210,7 +221,12 @@ mod tests {
         for number in trapped() {
             assert_eq!(run(number, upper, [0; 6]), libc::SECCOMP_RET_TRAP);
             assert_eq!(run(number, RANGE.end - 1, [0; 6]), libc::SECCOMP_RET_TRAP);
-            for outside in [lower, RANGE.start - 1, RANGE.end, 0x40_1000] {
+            assert_eq!(
+                run(number, 0x40_1000, [0; 6]),
+                libc::SECCOMP_RET_TRAP,
+                "a program that is not position-independent"
+            );
+            for outside in [lower, RANGE.start - 1, RANGE.end, 1 << 32, 0x5555_5555_4000] {
                 assert_eq!(run(number, outside, [0; 6]), libc::SECCOMP_RET_ALLOW);
             }
         }

@@ -72,6 +72,25 @@ pub(crate) fn here(known: u32) -> u32 {
     new.filter(|_| is_free()).unwrap_or(known)
 }
 
+/// Where a signal says that this process has sent it, it says so by the number that the program knows: the C library goes by
+/// that where threads are cancelled.
+pub(crate) fn sign(info: &mut libc::siginfo_t) {
+    #[repr(C)]
+    struct Sent {
+        head: [i32; 3],
+        gap: i32,
+        pid: u32,
+    }
+    let told = TOLD.load(Relaxed);
+    if told != 0 && [libc::SI_USER, libc::SI_QUEUE, libc::SI_TKILL].contains(&info.si_code) {
+        // SAFETY: signals with these codes have their sender there.
+        let sent = unsafe { &mut *(&raw mut *info).cast::<Sent>() };
+        if sent.pid == sys::getpid() {
+            sent.pid = told;
+        }
+    }
+}
+
 /// Carries out such a call of the upper half; none for others.
 pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
     let asks = ASKING.contains(&call.number);

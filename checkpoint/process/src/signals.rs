@@ -1,6 +1,7 @@
 //! The upper half's signals. Dispositions are virtual: the kernel holds a wrapper that calls the program's handler with
 //! the program's thread pointer, wherever the signal struck. SIGSYS (the fence) and one more (stopping threads) are the
 //! host's; they are never blocked, and what the program wants of them is only noted.
+use crate::identity;
 use crate::own::Who;
 use crate::space::is_upper_pointer;
 use crate::sys::{self, error, failed, syscall};
@@ -288,7 +289,7 @@ pub(crate) fn call(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc
 }
 
 /// Chooses what a signal calls.
-unsafe extern "C" fn pick(signal: c_int, info: *const libc::siginfo_t, _context: usize, fs: usize) -> Target {
+unsafe extern "C" fn pick(signal: c_int, info: *mut libc::siginfo_t, _context: usize, fs: usize) -> Target {
     let none = Target { handler: 0, fs: 0 };
     let Some(slot) = slot(signal as usize) else { return none };
     let handler = slot.handler.load(Relaxed);
@@ -300,6 +301,8 @@ unsafe extern "C" fn pick(signal: c_int, info: *const libc::siginfo_t, _context:
         forward(signal, info);
         return none;
     }
+    // SAFETY: the kernel's own record of the signal, which is the handler's.
+    unsafe { identity::sign(&mut *info) };
     if slot.flags.load(Relaxed) & SA_RESETHAND != 0 {
         slot.handler.store(SIG_DFL, Relaxed);
     }
