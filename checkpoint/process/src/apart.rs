@@ -62,6 +62,11 @@ pub(crate) fn link(path: &Path, text: &Path) -> io::Result<()> {
     made(path, |copy| std::os::unix::fs::symlink(text, copy))
 }
 
+/// Makes a path another name of a file, unless another rank has.
+pub(crate) fn same(path: &Path, other: &Path) -> io::Result<()> {
+    made(path, |copy| fs::hard_link(copy_of(other).ok_or(io::ErrorKind::NotFound)?, copy))
+}
+
 /// Makes a folder that was there at the cut, where there is none.
 pub(crate) fn folder(path: &Path) -> io::Result<()> {
     if path.is_dir() { Ok(()) } else { made(path, fs::create_dir) }

@@ -101,8 +101,11 @@ pub struct FileState {
 impl FileState {
     /// The files that a restart reads and the image does not hold: they must be there.
     pub fn needed(&self) -> Vec<&Path> {
-        let held =
-            |path: &Path| self.written.iter().any(|file| file.path == path && matches!(file.content, Content::File(_)));
+        let held = |path: &Path| {
+            self.written
+                .iter()
+                .any(|file| file.path == path && matches!(file.content, Content::File(_) | Content::Same(_)))
+        };
         let read = self.files.iter().filter(|file| file.reads()).filter_map(OpenFile::named);
         read.filter(|path| !held(path) && !path.starts_with(SELF)).collect()
     }

@@ -1,12 +1,15 @@
 //! What a run writes goes into its images: the files that it has opened for writing, as they are at the cut, since by its end
 //! they may be gone or others, and on another machine they never were.
+use crate::same::{Number, number};
 use crate::text::{START, hash};
 use crate::{apart, overlay, working_folder};
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -105,6 +108,8 @@ pub enum Content {
     Link(PathBuf),
     /// A folder.
     Folder,
+    /// The file that is told under this other name of it.
+    Same(PathBuf),
 }
 
 /// What this run has written, for an image: the files of `read`, which the program has open for reading, each up to
@@ -157,8 +162,21 @@ fn gather(read: &[PathBuf], written: Vec<PathBuf>) -> Vec<Written> {
             all.extend(content(&path));
         }
     }
+    tell_once(&mut all);
     all.extend(gone.into_iter().map(|path| Written { path, content: Content::Gone }));
     all
+}
+
+/// Of a file that has several of these names, only the first has what is in it.
+fn tell_once(all: &mut [Written]) {
+    let mut first: BTreeMap<Number, PathBuf> = BTreeMap::new();
+    for file in all.iter_mut().filter(|file| matches!(file.content, Content::File(_))) {
+        let Some(facts) = fs::metadata(&file.path).ok().filter(|facts| facts.nlink() > 1) else { continue };
+        match first.entry(number(&facts)) {
+            Entry::Vacant(place) => _ = place.insert(file.path.clone()),
+            Entry::Occupied(other) => file.content = Content::Same(other.get().clone()),
+        }
+    }
 }
 
 /// Files that the program has opened for reading since it was first saved and has not made itself: those that a restart may
@@ -213,6 +231,7 @@ pub(crate) fn restore(all: &[Written]) -> Result<(), (PathBuf, io::Error)> {
             Content::File(content) => apart::copy(&file.path, content.len() as u64, Some(content)).map(|_| ()),
             Content::Link(text) => apart::link(&file.path, text),
             Content::Folder => apart::folder(&file.path),
+            Content::Same(other) => apart::same(&file.path, other),
             Content::Gone => {
                 apart::gone(&file.path);
                 Ok(())
