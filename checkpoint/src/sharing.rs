@@ -57,18 +57,19 @@ pub(crate) struct Sharing {
 impl Sharing {
     /// Mappings of files that have only lost the name by which they were mapped get another one that they have.
     pub fn among(mappings: &mut [Mapping]) -> Sharing {
-        let shared = mappings.iter_mut().filter(|mapping| mapping.flags.has(Flags::SHARED));
-        for mapping in shared {
-            if let Some(path) = other_name(mapping) {
-                mapping.name = path;
-            }
-        }
         let mut sharing = Sharing { writing: Vec::new(), ends: BTreeMap::new(), twice: BTreeSet::new() };
         let shared = mappings.iter().filter(|mapping| mapping.flags.has(Flags::SHARED) && mapping.inode != 0);
         let mut parts: Vec<(Number, u64, u64, bool)> =
             shared.map(|m| ((m.device, m.inode), m.offset, m.offset + (m.end - m.start), m.is_file())).collect();
         if parts.iter().any(|part| part.3) {
             sharing.writing = files::open_for_writing();
+        }
+        for mapping in mappings.iter_mut().filter(|mapping| mapping.flags.has(Flags::SHARED)) {
+            // What the program has open has the name that it was opened by.
+            let open = sharing.writing.iter().any(|open| open.1 == (mapping.device, mapping.inode));
+            if let Some(path) = other_name(mapping).filter(|_| !open) {
+                mapping.name = path;
+            }
         }
         parts.sort_unstable();
         for &(number, from, to, is_file) in &parts {

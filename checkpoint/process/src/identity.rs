@@ -85,7 +85,7 @@ pub(crate) fn sign(info: &mut libc::siginfo_t) {
     if told != 0 && [libc::SI_USER, libc::SI_QUEUE, libc::SI_TKILL].contains(&info.si_code) {
         // SAFETY: signals with these codes have their sender there.
         let sent = unsafe { &mut *(&raw mut *info).cast::<Sent>() };
-        if sent.pid == sys::getpid() {
+        if sent.pid == sys::getpid() && own::who() == Who::Program {
             sent.pid = told;
         }
     }
