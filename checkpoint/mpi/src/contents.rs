@@ -27,14 +27,14 @@ pub unsafe fn contents(call: &mut Call) -> usize {
     {
         lower!(library, MPI_Type_get_envelope(datatype, ints, addresses, types, &raw mut combiner));
     }
-    let [count @ 1.., ..] = n else { return result };
+    let Some(count) = usize::try_from(n[0]).ok().filter(|&count| count > 0) else { return result };
     let s = session();
     let combiner = s.values.lower.to_neutral(Domain::Combiner, combiner.into(), library);
     let parameters = call.shape.procedure.params;
     let Some(at) = parameters.iter().position(|p| p.name == "array_of_integers") else { return result };
     let integers = call.arg(at) as *mut i32;
     // SAFETY: the call has filled in so many integers.
-    let integers = unsafe { std::slice::from_raw_parts_mut(integers, count as usize) };
+    let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     for (place, domain) in constants(combiner, large > 0, integers) {
         for number in integers.get_mut(place).unwrap_or_default() {
             *number = s.values.up(domain, i64::from(*number), library) as i32;
