@@ -75,9 +75,10 @@ impl Launcher {
             Some(Family::Mpich) => &["mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec", "srun"],
             None => &["mpirun", "mpiexec", "srun"],
         };
-        let found = names.iter().find_map(|name| in_path(OsStr::new(name)));
+        let found = names.iter().find(|name| in_path(OsStr::new(name)).is_some());
         let found =
             found.context("no mpirun, mpiexec or srun is in PATH. Install an MPI, or name one with --launcher.")?;
+        // By its name alone: one with a path means `--prefix` to Open MPI's, which puts its folders before all others of PATH.
         Ok(Launcher { words: vec![found.into(), "-n".into(), ranks.to_string().into()] })
     }
 

@@ -51,8 +51,6 @@ enum To {
     Refuse,
     /// The block of a conditional call, by its place among them.
     Block(usize),
-    /// Past so many lines.
-    Past(usize),
 }
 
 struct Line {
@@ -67,8 +65,7 @@ const ARCHITECTURE: u32 = 4;
 const POINTER_HIGH: u32 = 12;
 const ARGUMENTS: u32 = 16;
 const X86_64: u32 = 0xc000_003e;
-/// High words of the range's addresses: 0x2000 to 0x27ff. Code below 4 GiB is the upper half's, too: that of a program which
-/// is not position-independent, or which it makes as it runs. The lower half has none there.
+/// High words of the range's addresses: 0x2000 to 0x27ff.
 const RANGE_MASK: u32 = 0xffff_f800;
 const RANGE_HIGH: u32 = 0x2000;
 
@@ -89,8 +86,17 @@ fn trapped() -> impl Iterator<Item = i64> {
     TRAPPED.iter().copied().chain(named).chain(identity::calls()).chain(timers::CALLS)
 }
 
+/// Whose calls a filter concerns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Code {
+    /// That in the upper half's range.
+    Range,
+    /// That below 4 GiB, of a program that is not position-independent; the lower half has none there.
+    Low,
+}
+
 /// The filter. Jumps reach 255 lines ahead, hence the blocks lie behind the list and the answers behind these.
-fn program() -> Vec<libc::sock_filter> {
+fn program(code: Code) -> Vec<libc::sock_filter> {
     let mut lines = vec![load(ARCHITECTURE), equal(X86_64, To::Next, To::Allow), load(NUMBER)];
     lines.extend(trapped().map(|n| equal(n as u32, To::Trap, To::Next)));
     lines.extend(REFUSED.iter().map(|n| equal(*n as u32, To::Refuse, To::Next)));
@@ -111,11 +117,10 @@ fn program() -> Vec<libc::sock_filter> {
         lines.extend([load(ARGUMENTS + 8 * argument), equal(0, To::Next, To::Trap)]);
         lines.extend([load(ARGUMENTS + 8 * argument + 4), equal(0, To::Allow, To::Trap)]);
     }
+    let (mask, high) = if code == Code::Range { (RANGE_MASK, RANGE_HIGH) } else { (u32::MAX, 0) };
     let from_upper = |then: u32| {
-        let mask =
-            Line { code: libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, k: RANGE_MASK, yes: To::Next, no: To::Next };
-        let low = equal(0, To::Past(2), To::Next);
-        [load(POINTER_HIGH), low, mask, equal(RANGE_HIGH, To::Next, To::Allow), answer(then)]
+        let mask = Line { code: libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, k: mask, yes: To::Next, no: To::Next };
+        [load(POINTER_HIGH), mask, equal(high, To::Next, To::Allow), answer(then)]
     };
     let trap = lines.len();
     lines.extend(from_upper(libc::SECCOMP_RET_TRAP));
@@ -130,7 +135,6 @@ fn program() -> Vec<libc::sock_filter> {
             To::Trap => trap,
             To::Refuse => refuse,
             To::Block(i) => blocks[i],
-            To::Past(lines) => from + 1 + lines,
         };
         u8::try_from(target - from - 1).expect("the filter is shorter than a jump")
     };
@@ -152,18 +156,32 @@ pub fn install() -> Result<(), Error> {
     ONCE.call_once(|| {
         signals::prepare();
         threads::probe();
-        result = filter();
+        result = filter(Code::Range);
     });
     result
 }
 
-fn filter() -> Result<(), Error> {
-    const SECCOMP_SET_MODE_FILTER: usize = 1;
-    if (filter as *const () as usize) >> 32 == 0 {
+/// Puts a fence up around code below 4 GiB, too, for a program that is not position-independent. Others do without: what a
+/// program executes keeps the fence, and without the host a call that it stops ends a process. To be called by the main thread,
+/// behind the fence; further calls do nothing.
+///
+/// # Errors
+/// If the kernel refuses the filter, or the host itself lies there.
+pub(crate) fn include_low_code() -> Result<(), Error> {
+    static ONCE: Once = Once::new();
+    let mut result = Ok(());
+    ONCE.call_once(|| {
+        let host_is_low = (include_low_code as *const () as usize) >> 32 == 0;
         let cause = io::Error::other("the host itself was not built position-independent");
-        return Err(Error::Kernel { what: "the filter of system calls", cause });
-    }
-    let mut lines = program();
+        let what = "the filter of system calls";
+        result = if host_is_low { Err(Error::Kernel { what, cause }) } else { filter(Code::Low) };
+    });
+    result
+}
+
+fn filter(code: Code) -> Result<(), Error> {
+    const SECCOMP_SET_MODE_FILTER: usize = 1;
+    let mut lines = program(code);
     let program = libc::sock_fprog { len: lines.len() as u16, filter: lines.as_mut_ptr() };
     // Kernels before 5.16 slow the whole process down unless asked not to.
     let set = |flags: libc::c_ulong| {
@@ -193,12 +211,16 @@ mod tests {
 
     /// What the filter answers: the kernel's interpreter in small.
     fn run(number: i64, pointer: usize, args: [u64; 6]) -> u32 {
+        run_of(Code::Range, number, pointer, args)
+    }
+
+    fn run_of(code: Code, number: i64, pointer: usize, args: [u64; 6]) -> u32 {
         let mut data = Vec::new();
         data.extend((number as u32).to_le_bytes());
         data.extend(X86_64.to_le_bytes());
         data.extend((pointer as u64).to_le_bytes());
         data.extend(args.iter().flat_map(|a| a.to_le_bytes()));
-        let lines = program();
+        let lines = program(code);
         let (mut at, mut a) = (0, 0u32);
         loop {
             let line = &lines[at];
@@ -221,13 +243,12 @@ mod tests {
         for number in trapped() {
             assert_eq!(run(number, upper, [0; 6]), libc::SECCOMP_RET_TRAP);
             assert_eq!(run(number, RANGE.end - 1, [0; 6]), libc::SECCOMP_RET_TRAP);
-            assert_eq!(
-                run(number, 0x40_1000, [0; 6]),
-                libc::SECCOMP_RET_TRAP,
-                "a program that is not position-independent"
-            );
-            for outside in [lower, RANGE.start - 1, RANGE.end, 1 << 32, 0x5555_5555_4000] {
+            for outside in [lower, RANGE.start - 1, RANGE.end, 0x40_1000] {
                 assert_eq!(run(number, outside, [0; 6]), libc::SECCOMP_RET_ALLOW);
+            }
+            assert_eq!(run_of(Code::Low, number, 0x40_1000, [0; 6]), libc::SECCOMP_RET_TRAP);
+            for outside in [lower, upper, 1 << 32, 0x5555_5555_4000] {
+                assert_eq!(run_of(Code::Low, number, outside, [0; 6]), libc::SECCOMP_RET_ALLOW);
             }
         }
         for number in [libc::SYS_read, libc::SYS_write, libc::SYS_futex, libc::SYS_clone, libc::SYS_rt_sigreturn] {

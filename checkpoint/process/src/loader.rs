@@ -2,7 +2,7 @@
 //! linker into the range, sets the break, builds the stack.
 use crate::elf::Elf;
 use crate::space::{self, RANGE};
-use crate::{Error, descriptors, late_binding, stack};
+use crate::{Error, descriptors, fence, late_binding, stack};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -120,6 +120,9 @@ pub(crate) fn load(start: &Start, name: OsString) -> Result<Loaded, Error> {
 
     let (first, last) = elf.span();
     let at = if elf.movable { (PROGRAM + elf.align - 1) & !(elf.align - 1) } else { first };
+    if !elf.movable {
+        fence::include_low_code()?;
+    }
     let bias = map(&elf, &file, "the program", at)?;
     let end = bias.wrapping_add(last);
     space::set_brk(if elf.movable { end } else { PROGRAM } + BREAK_GAP);

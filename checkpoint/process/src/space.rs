@@ -232,6 +232,9 @@ pub fn set_state(state: &SpaceState) -> Result<(), Error> {
     if !ascending || !sound || !brk || state.occupied.len() > SPANS {
         return Err(Error::Obstacle("its table of addresses is not sound".into()));
     }
+    if state.occupied.iter().any(|span| span.1 >> 32 == 0 && !LOW.contains(&span.0)) {
+        crate::fence::include_low_code()?;
+    }
     crate::stub::set(&state.stubs)?;
     crate::system_v::set_attached(&state.attached);
     late_binding::set(state.rooms.clone());

@@ -18,7 +18,8 @@ pub(crate) fn started() -> &'static Path {
 /// Puts the process where the program was, which was started in the folder `first`. Where that is missing, the folder in which
 /// this process was started stands for it.
 pub(crate) fn restore(folder: &Path, first: &Path) {
-    if !first.as_os_str().is_empty() && !first.is_dir() {
+    // Also one that may not be entered is as good as missing.
+    if !first.as_os_str().is_empty() && !first.join(".").is_dir() {
         overlay::stand_for(first, started());
     }
     if std::env::set_current_dir(folder).is_err() {

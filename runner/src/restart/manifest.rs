@@ -161,8 +161,13 @@ impl Images {
     /// Where a restart that is started in this folder looks for a file of the base machine: where the folder of the base run
     /// is missing, this one stands for it.
     pub fn here(&self, path: &Path) -> PathBuf {
-        let within = path.strip_prefix(&self.folder).ok().filter(|_| !self.folder.is_dir());
+        let within = path.strip_prefix(&self.folder).ok().filter(|_| !self.is_entered());
         within.map_or(path.to_owned(), |rest| Path::new(".").join(rest))
+    }
+
+    /// Whether the folder of the base run is there, and may be entered.
+    pub fn is_entered(&self) -> bool {
+        self.folder.join(".").is_dir()
     }
 
     /// The files that the machine of a restart must have.

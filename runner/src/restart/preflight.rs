@@ -251,12 +251,11 @@ fn files(images: &Images, elsewhere: bool) -> Check {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         reason += &format!("; not here is what the program opened later on the base: {first}{more}");
     }
-    let folder = &images.folder;
-    let remedy = match folder.is_dir() {
+    let remedy = match images.is_entered() {
         true => "copy them from the base machine, to the same paths".into(),
         false => format!(
             "copy them from the base machine: what lay in {} to this folder, which stands for it, others to the same paths",
-            folder.display()
+            images.folder.display()
         ),
     };
     Check::new("files", missing.is_empty(), reason, &remedy)
