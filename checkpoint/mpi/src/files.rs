@@ -6,7 +6,7 @@ use crate::dispatch::Call;
 use crate::forward;
 use crate::log::{Argument, Record};
 use crate::session::{Session, session};
-use phasecast_abi::Kind;
+use phasecast_abi::{Abi, Kind};
 use phasecast_process::apart;
 use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, CString, OsStr, c_char};
@@ -110,10 +110,21 @@ impl Session {
             apart::copy(&from, size, None).map_err(|error| format!("{} cannot be copied: {error}", from.display()))?;
         }
         let Some(Argument::Word(comm)) = record.arguments.first().cloned() else { return Ok(()) };
-        if let Some(name) = self.kept_apart(comm, from, mode) {
+        // The name is absolute, which the program's may not have been.
+        let own = CString::new(from.as_os_str().as_bytes()).ok().map(|name| self.for_library(name));
+        if let Some(name) = self.kept_apart(comm, from, mode).or(own) {
             record.arguments[1] = Argument::Bytes(name.into_bytes_with_nul());
         }
         Ok(())
+    }
+
+    /// An absolute name as the library takes it: ROMIO takes what stands before a colon for a kind of file system.
+    fn for_library(&self, name: CString) -> CString {
+        if self.values.lower == Abi::OpenMpi || !name.as_bytes().contains(&b':') {
+            return name;
+        }
+        let whole = [b"ufs:", name.as_bytes()].concat();
+        CString::new(whole).unwrap_or(name)
     }
 
     /// The file that all ranks of a communicator are to open in place of the one that the program names: the first chooses.
@@ -141,7 +152,8 @@ impl Session {
         let (library, byte) = (self.library, self.library.constant("MPI_BYTE").unwrap_or(0));
         let below = self.down_handle(Kind::Communicator, comm);
         lower!(library, MPI_Bcast(name.as_mut_ptr(), name.len(), byte, 0, below));
-        CStr::from_bytes_until_nul(&name).ok().filter(|name| !name.is_empty()).map(CStr::to_owned)
+        let chosen = CStr::from_bytes_until_nul(&name).ok().filter(|name| !name.is_empty()).map(CStr::to_owned);
+        chosen.map(|name| self.for_library(name))
     }
 }
 

@@ -341,7 +341,10 @@ fn progress(out: &Path, rank: u32) -> usize {
 pub fn read_report<T: DeserializeOwned>(out: &Path, rank: u32, what: &str, said: &str) -> Result<T> {
     let path = out.join(format!("rank-{rank:05}.json"));
     let bytes = fs::read(&path).with_context(|| match said {
-        "" => format!("rank {rank} left no {what} in {}, which all ranks must reach", out.display()),
+        "" => format!(
+            "rank {rank} left no {what} in {}, which all ranks must reach. A program that a shell script or a tool starts beside itself is not followed: give the program, or start it with `exec`",
+            out.display()
+        ),
         said => format!("rank {rank} left no {what}: {said}"),
     })?;
     serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))
