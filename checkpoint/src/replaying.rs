@@ -183,6 +183,9 @@ fn one_step(
     let (space_state, thread_state): (space::SpaceState, Vec<threads::ThreadState>) =
         (section(&state, "space")?, section(&state, "threads")?);
     let restored = restore::memory(images, &state, remains)?;
+    if space_state.has_low_code() {
+        fence::include_low_code()?;
+    }
     space::set_state(&space_state)?;
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));

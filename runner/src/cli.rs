@@ -12,7 +12,8 @@ macro_rules! exit_codes {
   1  the work failed (a full disk, a program that failed)
   2  the command line is wrong
   3  the input is refused (missing, damaged, foreign, of another version), or the output exists already
-  4  not here: no signature or skeleton pays for this program, this machine cannot restart the images, or there is no compiler
+  4  not here: no signature or skeleton pays for this program, this machine cannot restart the images, or there is no
+     launcher or compiler
   5  the machine has changed since it was measured (characterize --against)"
     };
 }

@@ -22,7 +22,7 @@ pub const USAGE: u8 = 2;
 /// The input is refused: missing, foreign, damaged, of another version, or the output exists already.
 pub const REFUSED: u8 = 3;
 /// It makes no sense here: no signature or skeleton pays for this program, this machine cannot restart the images, or
-/// there is no compiler.
+/// there is no launcher or compiler.
 pub const UNFIT: u8 = 4;
 /// What was compared differs: the machine has changed.
 pub const CHANGED: u8 = 5;

@@ -1,5 +1,6 @@
 //! Starts a parallel program with the machine's launcher, watches it, and ends it without leaving a process behind.
 use crate::end::End;
+use crate::exit::Refusal;
 use crate::orphans;
 use crate::output::shell;
 use anyhow::{Context, Result, bail};
@@ -58,7 +59,7 @@ impl Launcher {
     /// If the template is empty or no words, or there is no such launcher.
     pub fn find(template: Option<&str>, ranks: u32, program: &Path) -> Result<Launcher> {
         if let Some(template) = template {
-            let usage = |what: String| crate::exit::Refusal::Usage(what);
+            let usage = |what: String| Refusal::Usage(what);
             let words = shlex::split(template);
             let words = words.ok_or_else(|| usage(format!("--launcher {template:?} ends within quotes")))?;
             if words.is_empty() {
@@ -66,8 +67,9 @@ impl Launcher {
             }
             let filled = |word: String| word.replace("{n}", &ranks.to_string()).into();
             let words: Vec<OsString> = words.into_iter().map(filled).collect();
-            let name = words[0].display();
-            in_path(&words[0]).with_context(|| format!("there is no launcher {name}"))?;
+            if in_path(&words[0]).is_none() {
+                return Err(Refusal::Unfit(format!("there is no launcher {}", words[0].display())).into());
+            }
             return Ok(Launcher { words });
         }
         let names: &[&str] = match family(program) {
@@ -76,8 +78,8 @@ impl Launcher {
             None => &["mpirun", "mpiexec", "srun"],
         };
         let found = names.iter().find(|name| in_path(OsStr::new(name)).is_some());
-        let found =
-            found.context("no mpirun, mpiexec or srun is in PATH. Install an MPI, or name one with --launcher.")?;
+        let none = "no mpirun, mpiexec or srun is in PATH. Install an MPI, or name one with --launcher.";
+        let found = found.ok_or_else(|| Refusal::Unfit(none.into()))?;
         // By its name alone: one with a path means `--prefix` to Open MPI's, which puts its folders before all others of PATH.
         Ok(Launcher { words: vec![found.into(), "-n".into(), ranks.to_string().into()] })
     }
@@ -322,6 +324,17 @@ pub fn in_path(name: &OsStr) -> Option<PathBuf> {
     }
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Refuses a program that is not here.
+///
+/// # Errors
+/// If it is not.
+pub fn refuse_missing(program: &str) -> Result<()> {
+    match in_path(OsStr::new(program)) {
+        Some(_) => Ok(()),
+        None => Err(Refusal::Input(format!("there is no program {program}. Check the path.")).into()),
+    }
 }
 
 /// The family of the MPI library that a program was linked with, by the names in its dynamic section.

@@ -58,6 +58,12 @@ pub enum ClockArg {
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     let command = std::env::current_exe().context("cannot find out where the command phasecast is")?;
     let tracer = library(&command, LIBRARY)?;
+    if let Some(sign) = tracer.as_os_str().as_encoded_bytes().iter().find(|byte| b" :".contains(byte)) {
+        let (tracer, sign) = (tracer.display(), char::from(*sign));
+        let what =
+            format!("{tracer} cannot be loaded: the dynamic linker parts names at {sign:?}. Install it elsewhere.");
+        return Err(Refusal::Unfit(what).into());
+    }
     let output = std::path::absolute(&args.output)?;
     let made = !output.exists();
     make(&output)?;

@@ -148,7 +148,7 @@ fn what_is_not_there_is_not_started() {
     let program = sign(&["--", "./no-such-program"]);
     assert!(program.code == 3 && program.err.contains("no-such-program"), "{}", program.err);
     let launcher = sign(&["--launcher", "no-such-launcher -n {n}", "--", "true"]);
-    assert!(launcher.code == 1 && launcher.err.contains("no-such-launcher"), "{}", launcher.err);
+    assert!(launcher.code == 4 && launcher.err.contains("no-such-launcher"), "{}", launcher.err);
     let folder = phasecast(&["predict", text(folder.path())]);
     assert!(folder.code == 3 && folder.err.contains("--skeleton"), "{}", folder.err);
 }

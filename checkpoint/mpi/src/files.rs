@@ -110,21 +110,21 @@ impl Session {
             apart::copy(&from, size, None).map_err(|error| format!("{} cannot be copied: {error}", from.display()))?;
         }
         let Some(Argument::Word(comm)) = record.arguments.first().cloned() else { return Ok(()) };
-        // The name is absolute, which the program's may not have been.
-        let own = CString::new(from.as_os_str().as_bytes()).ok().map(|name| self.for_library(name));
+        let own = CString::new(from.as_os_str().as_bytes()).ok().and_then(|name| self.for_library(&name));
         if let Some(name) = self.kept_apart(comm, from, mode).or(own) {
             record.arguments[1] = Argument::Bytes(name.into_bytes_with_nul());
         }
         Ok(())
     }
 
-    /// An absolute name as the library takes it: ROMIO takes what stands before a colon for a kind of file system.
-    fn for_library(&self, name: CString) -> CString {
-        if self.values.lower == Abi::OpenMpi || !name.as_bytes().contains(&b':') {
-            return name;
+    /// The name by which the library must be given a file, whose own this is, if it cannot have what a program gave it: ROMIO
+    /// takes what stands before a colon for a kind of file system, Open MPI knows none.
+    fn for_library(&self, name: &CStr) -> Option<CString> {
+        if self.values.lower == Abi::OpenMpi {
+            return Some(name.to_owned());
         }
-        let whole = [b"ufs:", name.as_bytes()].concat();
-        CString::new(whole).unwrap_or(name)
+        let colon = name.to_bytes().contains(&b':');
+        colon.then(|| CString::new([b"ufs:", name.to_bytes()].concat()).ok()).flatten()
     }
 
     /// The file that all ranks of a communicator are to open in place of the one that the program names: the first chooses.
@@ -152,8 +152,8 @@ impl Session {
         let (library, byte) = (self.library, self.library.constant("MPI_BYTE").unwrap_or(0));
         let below = self.down_handle(Kind::Communicator, comm);
         lower!(library, MPI_Bcast(name.as_mut_ptr(), name.len(), byte, 0, below));
-        let chosen = CStr::from_bytes_until_nul(&name).ok().filter(|name| !name.is_empty()).map(CStr::to_owned);
-        chosen.map(|name| self.for_library(name))
+        let chosen = CStr::from_bytes_until_nul(&name).ok().filter(|name| !name.is_empty())?;
+        Some(self.for_library(chosen).unwrap_or_else(|| chosen.to_owned()))
     }
 }
 
@@ -197,6 +197,7 @@ pub unsafe fn delete(call: &mut Call) -> usize {
     }
     // If it is kept apart, the library says that there is no such file.
     let name = apart::copy_of(&path).and_then(|copy| CString::new(copy.into_os_string().into_vec()).ok());
+    let name = name.map(|name| session().for_library(&name).unwrap_or(name));
     // SAFETY: the caller's.
     unsafe { renamed(call, 0, name) }
 }

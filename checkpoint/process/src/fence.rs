@@ -6,7 +6,7 @@ use crate::Error;
 use crate::sys::{failed, syscall};
 use crate::{identity, named, signals, threads, timers};
 use std::io;
-use std::sync::Once;
+use std::sync::OnceLock;
 
 /// Trapped calls, besides those that name a file ([`named::CALLS`]), a process ([`identity::calls`]) or a timer
 /// ([`timers::CALLS`]).
@@ -42,6 +42,9 @@ const TRAPPED_IF: &[(i64, u32, &[u32])] = &[
 /// Trapped only where this argument, a mask of signals, is given.
 const TRAPPED_MASK: &[(i64, u32)] =
     &[(libc::SYS_ppoll, 3), (libc::SYS_pselect6, 5), (libc::SYS_epoll_pwait, 4), (libc::SYS_epoll_pwait2, 4)];
+
+/// What a kernel may refuse.
+const FILTER: &str = "the filter of system calls";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
@@ -151,14 +154,14 @@ fn program(code: Code) -> Vec<libc::sock_filter> {
 /// # Errors
 /// If the kernel refuses the filter.
 pub fn install() -> Result<(), Error> {
-    static ONCE: Once = Once::new();
-    let mut result = Ok(());
-    ONCE.call_once(|| {
+    static UP: OnceLock<()> = OnceLock::new();
+    if UP.get().is_none() {
         signals::prepare();
         threads::probe();
-        result = filter(Code::Range);
-    });
-    result
+        filter(Code::Range)?;
+        let _ = UP.set(());
+    }
+    Ok(())
 }
 
 /// Puts a fence up around code below 4 GiB, too, for a program that is not position-independent. Others do without: what a
@@ -167,16 +170,17 @@ pub fn install() -> Result<(), Error> {
 ///
 /// # Errors
 /// If the kernel refuses the filter, or the host itself lies there.
-pub(crate) fn include_low_code() -> Result<(), Error> {
-    static ONCE: Once = Once::new();
-    let mut result = Ok(());
-    ONCE.call_once(|| {
-        let host_is_low = (include_low_code as *const () as usize) >> 32 == 0;
-        let cause = io::Error::other("the host itself was not built position-independent");
-        let what = "the filter of system calls";
-        result = if host_is_low { Err(Error::Kernel { what, cause }) } else { filter(Code::Low) };
-    });
-    result
+pub fn include_low_code() -> Result<(), Error> {
+    static UP: OnceLock<()> = OnceLock::new();
+    if UP.get().is_none() {
+        if (include_low_code as *const () as usize) >> 32 == 0 {
+            let cause = io::Error::other("the host itself was not built position-independent");
+            return Err(Error::Kernel { what: FILTER, cause });
+        }
+        filter(Code::Low)?;
+        let _ = UP.set(());
+    }
+    Ok(())
 }
 
 fn filter(code: Code) -> Result<(), Error> {
@@ -199,7 +203,7 @@ fn filter(code: Code) -> Result<(), Error> {
     }
     if failed(result) {
         let cause = io::Error::from_raw_os_error(-result as i32);
-        return Err(Error::Kernel { what: "the filter of system calls", cause });
+        return Err(Error::Kernel { what: FILTER, cause });
     }
     Ok(())
 }

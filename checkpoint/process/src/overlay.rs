@@ -205,12 +205,6 @@ impl Buffers {
         !on() && last_cut().is_some() && unsafe { self.locate(dirfd, path) } && kind_itself(&self.path).is_none()
     }
 
-    /// The program goes into the folder that the path is.
-    pub(crate) fn stay_in(&mut self) {
-        let Self { path, at, .. } = self;
-        at.set(&[path.get()]);
-    }
-
     /// What is to be seen of the path: the copy, the original, or nothing.
     pub(crate) fn seen(&self) -> Seen {
         let exists = |path| kind_itself(path).is_some();

@@ -3,12 +3,34 @@
 use crate::overlay::{Buffers, machine};
 use crate::plain::{is_special, on_a_disk_of_its_own};
 use crate::sys::syscall;
-use crate::text::{MOST, name};
+use crate::text::{MOST, Text, name};
 use libc::{AT_FDCWD, c_int};
 
 /// What comes after `folder` in a path to it or within it; none of an empty one.
 fn within<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
     path.strip_prefix(folder).filter(|rest| !folder.is_empty() && matches!(rest.first(), None | Some(b'/')))
+}
+
+/// Makes `name` that of the folder a descriptor is open for, or of the process's working folder. False if there is none.
+fn name_folder(dirfd: c_int, name: &mut Text) -> bool {
+    let buffer = name.bytes.as_mut_ptr();
+    // SAFETY: fills the buffer, which is as long as said.
+    let len = unsafe {
+        if dirfd == AT_FDCWD {
+            syscall!(libc::SYS_getcwd, buffer, MOST) - 1
+        } else {
+            let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+            let mut rest = dirfd as u32;
+            let digits = rest.checked_ilog10().map_or(1, |d| d as usize + 1).min(10);
+            for at in (14..14 + digits).rev() {
+                link[at] = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+            syscall!(libc::SYS_readlink, link.as_ptr(), buffer, MOST)
+        }
+    };
+    name.len = usize::try_from(len).unwrap_or(0);
+    name.len > 0
 }
 
 impl Buffers {
@@ -26,34 +48,15 @@ impl Buffers {
             std::slice::from_raw_parts(path as *const u8, len)
         };
         self.path.len = 0;
-        let Self { path, at, .. } = self;
-        if given.first() != Some(&b'/') && dirfd as c_int == AT_FDCWD && at.len > 0 {
-            self.followed = true;
-            if !path.set(&[at.get()]) {
-                return false;
-            }
-        } else if given.first() != Some(&b'/') {
-            let buffer = self.folder.bytes.as_mut_ptr();
-            // SAFETY: fills the buffer, which is as long as said.
-            let len = unsafe {
-                if dirfd as c_int == AT_FDCWD {
-                    syscall!(libc::SYS_getcwd, buffer, MOST) - 1
-                } else {
-                    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-                    let mut rest = dirfd as u32;
-                    let digits = rest.checked_ilog10().map_or(1, |d| d as usize + 1).min(10);
-                    for at in (14..14 + digits).rev() {
-                        link[at] = b'0' + (rest % 10) as u8;
-                        rest /= 10;
-                    }
-                    syscall!(libc::SYS_readlink, link.as_ptr(), buffer, MOST)
-                }
+        if given.first() != Some(&b'/') {
+            let Self { path, folder, at, followed, .. } = self;
+            let known = if dirfd as c_int == AT_FDCWD && at.len > 0 {
+                *followed = true;
+                path.set(&[at.get()])
+            } else {
+                name_folder(dirfd as c_int, folder) && path.walk(folder.get())
             };
-            if len <= 0 {
-                return false;
-            }
-            self.folder.len = len as usize;
-            if !self.path.walk(self.folder.get()) {
+            if !known {
                 return false;
             }
         }

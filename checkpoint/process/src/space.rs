@@ -221,6 +221,13 @@ pub fn state() -> Result<SpaceState, Error> {
     Ok(SpaceState { occupied, brk_start, brk, stack, stubs, attached, rooms: late_binding::rooms() })
 }
 
+impl SpaceState {
+    /// Whether a program of this table has code below 4 GiB, beside what the range's calls reach there.
+    pub fn has_low_code(&self) -> bool {
+        self.occupied.iter().any(|span| span.1 >> 32 == 0 && !LOW.contains(&span.0))
+    }
+}
+
 /// Takes the table over from an image; the mappings themselves are the caller's to make.
 ///
 /// # Errors
@@ -231,9 +238,6 @@ pub fn set_state(state: &SpaceState) -> Result<(), Error> {
     let brk = state.brk_start <= state.brk && state.brk < RANGE.end;
     if !ascending || !sound || !brk || state.occupied.len() > SPANS {
         return Err(Error::Obstacle("its table of addresses is not sound".into()));
-    }
-    if state.occupied.iter().any(|span| span.1 >> 32 == 0 && !LOW.contains(&span.0)) {
-        crate::fence::include_low_code()?;
     }
     crate::stub::set(&state.stubs)?;
     crate::system_v::set_attached(&state.attached);

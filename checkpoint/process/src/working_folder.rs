@@ -1,6 +1,6 @@
 //! The folder in which a replayed program is. Where this machine has none of that name, or only the program has made it, the
 //! process stays where it is, and the name is kept: relative names go on from it. Part of the trap handler.
-use crate::overlay::{self, Seen};
+use crate::overlay::{self, Buffers, Seen};
 use crate::own::{Who, who};
 use crate::sys::{error, failed, syscall};
 use crate::trap::Call;
@@ -51,7 +51,8 @@ pub(crate) unsafe fn trapped(call: &Call) -> isize {
             buffers.follow();
             match (buffers.seen(), buffers.shown()) {
                 (Seen::Copy, Some(libc::S_IFDIR)) => {
-                    buffers.stay_in();
+                    let Buffers { path, at, .. } = &mut *buffers;
+                    at.set(&[path.get()]);
                     return 0;
                 }
                 (Seen::Copy, _) => return error(ENOTDIR),

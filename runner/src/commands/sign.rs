@@ -4,7 +4,7 @@ use crate::base::{self, BaseRun};
 use crate::cli;
 use crate::commands::analyze;
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts, go_on, in_path};
+use crate::launch::{Launcher, catch_interrupts, go_on, refuse_missing};
 use crate::output::{self, note, percent, seconds, shell, shell_with};
 use crate::restart::plan::{self, plan};
 use crate::restart::predict::Wish;
@@ -23,7 +23,6 @@ use phasecast_checkpoint::Taken;
 use phasecast_prediction::Prediction;
 use phasecast_trace::Trace;
 use serde_json::{Value, json};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Make the signature of a program: trace it on this (base) machine, find its phases, save its state before them
@@ -92,8 +91,9 @@ pub fn run(args: &SignArgs) -> Result<()> {
         }
     }
     let program = &args.command[0];
-    if !args.live && in_path(OsStr::new(program)).is_none() {
-        return Err(Refusal::Input(format!("there is no program {program}. Check the path.")).into());
+    // A launcher of the user's may start it elsewhere; images want to know its file.
+    if !args.live || args.launcher.is_none() {
+        refuse_missing(program)?;
     }
     catch_interrupts();
     let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(program))?;

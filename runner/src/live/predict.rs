@@ -1,6 +1,6 @@
 //! The live prediction: runs the program on this (target) machine under the tracer, only until its phases have been
 //! measured, and adds up time x weight.
-use crate::launch::Launcher;
+use crate::launch::{Launcher, refuse_missing};
 use crate::live::observe::{Observation, Outcome};
 use crate::live::track::Tracker;
 use crate::output::{note, shell};
@@ -41,10 +41,14 @@ pub struct Wish<'a> {
 /// Predicts by running the program.
 ///
 /// # Errors
-/// If the program fails or cannot be traced.
+/// If the program is not there, fails or cannot be traced.
 pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result<Prediction> {
     let Signature { manifest, analysis } = signature;
     let command = if wish.command.is_empty() { &manifest.command } else { wish.command };
+    // A launcher of the user's may start it elsewhere.
+    if wish.launcher.is_none() {
+        refuse_missing(&command[0])?;
+    }
     let launcher = Launcher::find(wish.launcher, manifest.ranks, Path::new(&command[0]))?;
     let scratch = Scratch::here()?;
     let folder = scratch.path().join("target.trace");

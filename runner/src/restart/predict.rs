@@ -72,7 +72,9 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
                 }
                 break estimate(analysis, images, &seen);
             }
-            other => other?,
+            Err(error) if crate::launch::interrupted() => return Err(error),
+            // All checksums are only tried where something is wrong.
+            other => other.map_err(|error| damage(source).unwrap_or(error))?,
         }
         // What was measured so briefly is not mixed with what was measured now.
         brief.clear();
@@ -96,6 +98,12 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     prediction.notes = notes;
     prediction.set_s = begun.elapsed().as_secs_f64();
     Ok(prediction)
+}
+
+/// What is damaged in a file of images, if anything is.
+fn damage(source: &Path) -> Option<anyhow::Error> {
+    let images = phasecast_image::Images::open(source).and_then(|images| images.verify());
+    images.err().map(anyhow::Error::from)
 }
 
 /// Restarts windows in one launch, in which they may become the longer ones; where that fails, each in a launch of its own.

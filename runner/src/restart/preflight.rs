@@ -69,10 +69,9 @@ pub fn fit_launcher(template: Option<&str>, manifest: &Manifest) -> Result<Launc
 /// The launcher of the images' ranks.
 ///
 /// # Errors
-/// If a template makes no sense, or there is none: then this machine cannot restart them.
+/// Those of [`Launcher::find`].
 pub fn launcher(template: Option<&str>, manifest: &Manifest) -> Result<Launcher> {
-    let found = Launcher::find(template, manifest.ranks, Path::new(&manifest.command[0]));
-    found.map_err(|error| if error.is::<Refusal>() { error } else { Refusal::Unfit(sentence(&error)).into() })
+    Launcher::find(template, manifest.ranks, Path::new(&manifest.command[0]))
 }
 
 /// A launch of hosts that restart the shortest window: which MPI they find, whether it starts as many ranks, whether the
@@ -98,12 +97,12 @@ pub fn launch(signature: &Signature, images: &Images, source: &Path, launcher: &
         }
         Err(error) => {
             let reason = format!("`{launcher}`: {}", sentence(&error));
-            Check::new(
-                "mpi",
-                false,
-                reason,
-                "install an MPI library with its launcher, or name another launcher with --launcher",
-            )
+            let remedy = if replayer.begun() {
+                "put in place what it names, as a file of the program, or name another launcher with --launcher"
+            } else {
+                "install an MPI library with its launcher, or name another launcher with --launcher"
+            };
+            Check::new("mpi", false, reason, remedy)
         }
     }
 }

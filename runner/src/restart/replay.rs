@@ -65,6 +65,8 @@ pub struct Replayer<'a> {
     launches: Cell<usize>,
     /// Whether any rank has finished a step yet.
     stepped: Cell<bool>,
+    /// Whether any rank has been started.
+    begun: Cell<bool>,
     hung: Cell<bool>,
 }
 
@@ -77,8 +79,9 @@ impl<'a> Replayer<'a> {
         launcher: &'a Launcher,
         scratch: &'a Path,
     ) -> Replayer<'a> {
-        let (launches, stepped, hung) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        Replayer { source, launcher, images, analysis: &signature.analysis, scratch, launches, stepped, hung }
+        let [stepped, begun, hung] = [const { Cell::new(false) }; 3];
+        let (launches, analysis) = (Cell::new(0), &signature.analysis);
+        Replayer { source, launcher, images, analysis, scratch, launches, stepped, begun, hung }
     }
 
     /// Restarts windows in this order in one launch, or as much of them as there is time for. `base_s` is the base time of the
@@ -102,7 +105,10 @@ impl<'a> Replayer<'a> {
         let job = Job::Replay { images: source, steps: steps.clone(), collectives, made, out: out_path, within };
         let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
         let launched_ns = hosts.launch.started_ns();
-        let ended_ns = self.watch(&mut hosts, &out, &steps, limits, told)?;
+        let ended_ns = self.watch(&mut hosts, &out, &steps, limits, told);
+        let begun = (0..self.analysis.ranks).any(|rank| out.join(begun_file(rank)).exists());
+        self.begun.set(self.begun() || begun);
+        let ended_ns = ended_ns?;
         let said = hosts.launch.said();
         let reports = (0..self.analysis.ranks).map(|rank| read_report(&out, rank, "report", &said));
         let reports = reports.collect::<Result<Vec<_>>>()?;
@@ -118,6 +124,11 @@ impl<'a> Replayer<'a> {
     /// Whether a restart has succeeded on any rank.
     pub fn stepped(&self) -> bool {
         self.stepped.get()
+    }
+
+    /// Whether a launcher has started any rank.
+    pub fn begun(&self) -> bool {
+        self.begun.get()
     }
 
     /// Whether a launch stood still: another would, too.
