@@ -1,11 +1,13 @@
 //! What the libraries share that are put in front of a program's MPI, the tracer and the facade: their procedures are found
 //! also by a program that asks the dynamic linker for those of its MPI library, by the library's handle (Python's `ctypes`,
-//! numba). That search begins at the library, so that nothing that was loaded before it counts.
+//! numba), or that opens a library of its own in such a way that its references go to what it needs first
+//! (`RTLD_DEEPBIND`: PHP). These searches begin at the library, so that nothing that was loaded before it counts.
 #![no_std]
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 /// Defines `dlsym` in a library. Where the search depends on who asks (`RTLD_NEXT`, `RTLD_DEFAULT`), it is passed on as if
@@ -37,6 +39,74 @@ macro_rules! dlsym {
             )
         }
     };
+}
+
+/// Defines `dlopen` in a library. It is passed on as if the asker had called the C library, whose search depends on that;
+/// only the flags may have become others.
+#[macro_export]
+macro_rules! dlopen {
+    () => {
+        /// # Safety
+        /// As `dlopen` of the C library.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn dlopen() {
+            core::arch::naked_asm!(
+                "push rdi",
+                "test esi, {deep}",
+                "jz 2f",
+                "call {flags}",
+                "mov esi, eax",
+                "2:",
+                "push rsi",
+                "sub rsp, 8",
+                "call {of_libc}",
+                "add rsp, 8",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                deep = const $crate::DEEP,
+                flags = sym $crate::flags,
+                of_libc = sym $crate::open_of_libc,
+            )
+        }
+    };
+}
+
+/// `RTLD_DEEPBIND`.
+#[doc(hidden)]
+pub const DEEP: c_int = libc::RTLD_DEEPBIND;
+
+/// The C library's `dlopen`.
+#[doc(hidden)]
+pub extern "C" fn open_of_libc() -> usize {
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    if FOUND.load(Relaxed) == 0 {
+        FOUND.store(behind(c"dlopen") as usize, Relaxed);
+    }
+    FOUND.load(Relaxed)
+}
+
+/// The flags with which a library is opened: without `RTLD_DEEPBIND` if it needs an MPI library, whose procedures it would
+/// find there. Another stays open: a second start could harm it more than that it never ends.
+///
+/// # Safety
+/// As `dlopen`.
+#[doc(hidden)]
+pub unsafe extern "C" fn flags(name: *const c_char, flags: c_int) -> c_int {
+    // SAFETY: the C library's procedures, with the caller's name and what they give.
+    unsafe {
+        let open = core::mem::transmute::<usize, Open>(open_of_libc());
+        let lookup = core::mem::transmute::<usize, Lookup>(of_libc());
+        let handle = if name.is_null() { core::ptr::null_mut() } else { open(name, flags) };
+        if !handle.is_null() && !lookup(handle, c"PMPI_Init".as_ptr()).is_null() {
+            libc::dlclose(handle);
+            return flags & !DEEP;
+        }
+        // Nobody asked, so nobody is to be told of it.
+        libc::dlerror();
+        flags
+    }
 }
 
 /// The C library's `dlsym`.

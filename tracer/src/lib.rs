@@ -29,4 +29,5 @@ mod sink;
 mod slot;
 mod thread;
 
+phasecast_preload::dlopen!();
 phasecast_preload::dlsym!();

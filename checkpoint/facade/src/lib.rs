@@ -26,6 +26,7 @@ mod symbols {
     include!(concat!(env!("OUT_DIR"), "/symbols.rs"));
 }
 
+phasecast_preload::dlopen!();
 phasecast_preload::dlsym!();
 
 #[used]
