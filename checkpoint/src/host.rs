@@ -1,6 +1,6 @@
 //! The host of one rank: loads the machine's MPI and a program (or an image of one), lets it run, and steps in at the
 //! positions that its job names.
-use crate::job::Job;
+use crate::job::{Job, Program};
 use crate::replaying::{Replay, replay};
 use crate::saving::{Checkpoint, Plan, checkpoint};
 use anyhow::{Context, Result};
@@ -33,9 +33,10 @@ pub(crate) fn work() -> &'static mut Work {
     unsafe { &mut *WORK.0.get() }
 }
 
-/// Runs a job file; the exit code of the process. `facade` is the library that the program gets in place of its MPI.
-pub fn run(job: &Path, facade: &Path) -> i32 {
-    match job_of(job).and_then(|job| carry_out(job, facade)) {
+/// Runs a job file; the exit code of the process. `facade` is the library that the program gets in place of its MPI, `program`
+/// one to be saved in place of the job's.
+pub fn run(job: &Path, facade: &Path, program: Option<Program>) -> i32 {
+    match job_of(job).and_then(|job| carry_out(job, facade, program)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("phasecast host: {}{error:#}", rank_prefix());
@@ -53,12 +54,13 @@ fn job_of(path: &Path) -> Result<Job> {
     serde_json::from_str(&text).with_context(|| format!("{} is no job of this phasecast", path.display()))
 }
 
-fn carry_out(job: Job, facade: &Path) -> Result<i32> {
+fn carry_out(job: Job, facade: &Path, other: Option<Program>) -> Result<i32> {
     let started = Instant::now();
     phasecast_process::prepare()?;
     match job {
         Job::Checkpoint { program, cuts, recorded, collectives, images, patience_s, cpu } => {
             let patience = Duration::try_from_secs_f64(patience_s).unwrap_or(Duration::MAX);
+            let program = other.unwrap_or(program);
             checkpoint(program, Plan { cuts, recorded, patience, images }, hooks(collectives), cpu, facade)
         }
         Job::Replay { images, steps, collectives, made, out, within } => {

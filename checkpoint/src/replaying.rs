@@ -8,7 +8,7 @@ use crate::{restore, sharing};
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
-use phasecast_process::{MadeAfter, fence, files, gate, processor_time, signal_state, space, threads};
+use phasecast_process::{MadeAfter, fence, files, gate, processor_time, settings, signal_state, space, threads};
 use phasecast_trace::codec;
 use phasecast_trace::model::{boot_id, launcher_rank};
 use std::path::{Path, PathBuf};
@@ -193,6 +193,7 @@ fn one_step(
     file_state.before(&replay.made, step.cut);
     files::restore(&file_state, &scratch)?;
     signal_state::restore(&signal_state);
+    settings::restore(&section(&state, "settings")?);
     let events = mpi.events;
     let share = || sharing::map_again(&state, &file_state).map_err(|error| format!("{error:#}"));
     mpi.restore(level, share).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;

@@ -8,7 +8,7 @@ use nix::unistd::gettid;
 use phasecast_image::{State, Store};
 use phasecast_mpi::{Hooks, Library, Refusal, Taken, session};
 use phasecast_process::gate::{self, Frame};
-use phasecast_process::{Cpu, Start, children, fence, files, signal_state, space, threads};
+use phasecast_process::{Cpu, Start, children, fence, files, settings, signal_state, space, threads};
 use phasecast_trace::codec;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -179,6 +179,7 @@ impl Checkpoint {
         children::none_runs()?;
         let (held, timers) = signal_state::quiet(&threads)?;
         put("signals", codec::to_bytes(&signal_state::save(timers)));
+        put("settings", codec::to_bytes(&settings::save()));
         let files = files::save(session().files_read(), cut.id)?;
         put("files", codec::to_bytes(&files));
         let mut returned = threads::Returned::new();

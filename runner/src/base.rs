@@ -1,12 +1,13 @@
 //! Base runs: the program under the tracer, with wall times around it.
-use crate::launch::Launcher;
+use crate::launch::{Launcher, in_path};
 use crate::restart::manifest::EdgeTimes;
 use crate::trace_launch::traced_command;
 use anyhow::{Result, anyhow, bail};
 use phasecast_abi::{Class as Mpi, ProcId, by_name};
 use phasecast_trace::model::boot_id;
 use phasecast_trace::{Class, Nanos, Trace, TraceError};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// One base run: its trace, and wall times in seconds.
 pub struct BaseRun {
@@ -18,6 +19,40 @@ pub struct BaseRun {
     pub startup_s: f64,
     /// From the end of the last process to the end of the launcher.
     pub teardown_s: f64,
+}
+
+/// What called MPI in base runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// The file of the process.
+    pub program: PathBuf,
+    /// Its arguments; none if they were not the same in all runs.
+    pub args: Option<Vec<String>>,
+}
+
+impl Ran {
+    /// What all ranks of all runs ran; none if they did not run the same.
+    pub fn in_all(traces: &[Trace]) -> Option<Ran> {
+        let headers = || traces.iter().flat_map(|trace| trace.ranks().filter_map(|rank| trace.header(rank)));
+        let first = headers().next()?;
+        let same_args = headers().all(|header| header.args == first.args);
+        headers()
+            .all(|header| header.program == first.program)
+            .then(|| Ran { program: PathBuf::from(&first.program), args: same_args.then(|| first.args.clone()) })
+    }
+
+    /// Whether it is the program of a command, or what its first line names if it is a script.
+    pub fn is(&self, command: &[String]) -> bool {
+        let file = |name: &String| in_path(OsStr::new(name)).and_then(|path| path.canonicalize().ok());
+        let Some((name, given)) = command.split_first() else { return false };
+        let program = file(name);
+        let Some(args) = &self.args else { return program.as_ref() == Some(&self.program) };
+        if program.as_ref() == Some(&self.program) {
+            return args == given;
+        }
+        let script = args.len().checked_sub(command.len());
+        script.is_some_and(|at| program.is_some() && file(&args[at]) == program && args[at + 1..] == *given)
+    }
 }
 
 /// Runs the program once under the tracer, which records to `folder`.

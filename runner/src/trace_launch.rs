@@ -57,13 +57,7 @@ pub enum ClockArg {
 /// the program cannot be started.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     let command = std::env::current_exe().context("cannot find out where the command phasecast is")?;
-    let tracer = library(&command, LIBRARY)?;
-    if let Some(sign) = tracer.as_os_str().as_encoded_bytes().iter().find(|byte| b" :".contains(byte)) {
-        let (tracer, sign) = (tracer.display(), char::from(*sign));
-        let what =
-            format!("{tracer} cannot be loaded: the dynamic linker parts names at {sign:?}. Install it elsewhere.");
-        return Err(Refusal::Unfit(what).into());
-    }
+    let preload = preloading(&command)?;
     let output = std::path::absolute(&args.output)?;
     let made = !output.exists();
     make(&output)?;
@@ -74,11 +68,6 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         }
     }
     let [program, rest @ ..] = args.program.as_slice() else { bail!("no program is given") };
-    let mut preload = tracer.into_os_string();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
     let mut run = Command::new(program);
     run.args(rest).env("LD_PRELOAD", preload).env("PHASECAST_TRACE", &output).env("PHASECAST_EXE", command);
     run.env(PROCESS_VARIABLE, std::process::id().to_string());
@@ -128,6 +117,26 @@ pub fn traced_command(output: &Path, program: &[String], delays: Option<&Path>) 
     words.extend(delays.into_iter().flat_map(|file| ["--delays".as_ref(), file.as_os_str()]));
     words.push("--".as_ref());
     words.into_iter().map(OsStr::to_owned).chain(program.iter().map(OsString::from)).collect()
+}
+
+/// What the dynamic linker is to load before all else: the tracer that belongs to the command, and what was asked for before.
+///
+/// # Errors
+/// If there is no tracer, or its name cannot stand in such a list.
+pub fn preloading(command: &Path) -> Result<OsString> {
+    let tracer = library(command, LIBRARY)?;
+    if let Some(sign) = tracer.as_os_str().as_encoded_bytes().iter().find(|byte| b" :".contains(byte)) {
+        let (tracer, sign) = (tracer.display(), char::from(*sign));
+        let what =
+            format!("{tracer} cannot be loaded: the dynamic linker parts names at {sign:?}. Install it elsewhere.");
+        return Err(Refusal::Unfit(what).into());
+    }
+    let mut preload = tracer.into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    Ok(preload)
 }
 
 /// A library of ours: beside the command, or in `lib` beside its folder.

@@ -7,7 +7,7 @@ use phasecast_checkpoint::moment::Moment;
 use phasecast_tests::bench::{Command, Split};
 use phasecast_tests::example::compiled;
 use phasecast_tests::mpi::Mpi;
-use phasecast_tests::place::{LAUNCHERS, Place, json, send, until_it_pays};
+use phasecast_tests::place::{LAUNCHERS, Place, STEPS, json, send, until_it_pays};
 use phasecast_tests::process::{run, start};
 use phasecast_tests::program::programs;
 use phasecast_tests::split::{Base, native};
@@ -51,6 +51,34 @@ fn images_of_one_mpi_are_restarted_under_both() {
         let weights =
             |of: &Value| of["phases"].as_array().map(|p| p.iter().map(|p| p["weight"].as_u64()).collect::<Vec<_>>());
         assert_eq!(weights(&prediction), weights(&signed));
+        place.assert_clean(&["app.phc"]);
+    }
+}
+
+/// A script starts a tool, and that the program, each beside itself.
+#[test]
+fn a_program_that_a_script_starts_is_saved() {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let place = Place::alone();
+        let (script, said) = [".sh", "-said"].map(|end| place.path().join(format!("{}{end}", mpi.name()))).into();
+        let text = format!("#!/bin/sh\ntimeout 300 \"$@\" || exit\necho over >>{}\n", said.display());
+        fs::write(&script, text).expect("a script can be written");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it can be made a program");
+        let of = |mpi: Mpi| LAUNCHERS[usize::from(mpi == Mpi::Mpich)];
+        let sign = || {
+            let mut sign = place.phasecast(&["sign", "-n", "2", "-o", "app.phc", "--no-verify", "--json"]);
+            sign.args(["--launcher", of(mpi), "--"]).arg(&script).arg(place.program(mpi, "stencil.c")).args(STEPS);
+            run(&mut sign)
+        };
+        let signed = json(&until_it_pays(sign).succeeded());
+        assert!(signed["images"].as_u64() > Some(0), "{signed}");
+        // Both ranks of the two base runs and of the one that saves, and of each attempt.
+        let lines = fs::read_to_string(&said).expect("the scripts came to their ends").lines().count();
+        assert!(lines >= 6 && lines % 2 == 0, "{lines}");
+        fs::remove_file(&script).expect("the script can be removed");
+        for launcher in LAUNCHERS {
+            assert_eq!(json(&run(&mut place.predict(launcher, &[])).succeeded())["method"], "restart");
+        }
         place.assert_clean(&["app.phc"]);
     }
 }

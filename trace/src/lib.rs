@@ -16,6 +16,7 @@
 //! * [`container`]: the single-file container of phases and signatures
 pub mod ahead;
 pub mod atomic;
+pub mod awaited;
 mod calls;
 pub mod clock;
 pub mod codec;

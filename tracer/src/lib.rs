@@ -9,7 +9,9 @@
 //! * [`counters`]: counters of the processor around calls, where they are asked for
 //! * [`comms`], [`requests`]: communicators and requests of the program
 //! * [`thread`], [`sink`]: chunks of a thread, the file of a rank
+//! * [`awaited`]: where a program is to be saved, and a script or a tool starts it
 //! * [`life`], [`finish`]: from the start of the process to its end
+mod awaited;
 mod clock;
 mod collective;
 mod comms;

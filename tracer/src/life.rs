@@ -8,7 +8,7 @@ use crate::requests::MULTIPLE;
 use crate::sink::{Sink, say};
 use crate::slot::{Slot, slot};
 use crate::thread::Thread;
-use crate::{clock, comms, counters, delay};
+use crate::{awaited, clock, comms, counters, delay};
 use phasecast_abi::{Class as Does, Layout};
 use phasecast_trace::codec;
 use phasecast_trace::frame::{Frame, Kind};
@@ -99,6 +99,8 @@ extern "C" fn construct() {
     clock::start();
     if std::env::var_os("PHASECAST_TRACE").is_some() {
         hide::fit();
+    } else {
+        awaited::become_host(not_for_children);
     }
 }
 
@@ -265,7 +267,7 @@ fn not_for_children() {
     let preloaded = preloaded.to_string_lossy().into_owned();
     let others: Vec<&str> =
         preloaded.split([':', ' ']).filter(|p| !p.is_empty() && !p.ends_with("libphasecast_tracer.so")).collect();
-    // SAFETY: MPI has just been started, by the only thread that may use it.
+    // SAFETY: the program has only begun, or MPI has just been started, by the only thread that may use it.
     unsafe {
         if others.is_empty() {
             std::env::remove_var("LD_PRELOAD");

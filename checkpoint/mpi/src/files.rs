@@ -107,7 +107,10 @@ impl Session {
         if mode & self.changing() != 0 && self.first_of(record) {
             let saved = made(record).and_then(|number| files.iter().find(|file| file.number == number));
             let size = saved.map_or(0, |saved| saved.size.max(0) as u64);
-            apart::copy(&from, size, None).map_err(|error| format!("{} cannot be copied: {error}", from.display()))?;
+            let read = mode & self.modes(&["MPI_MODE_RDWR"]) != 0;
+            let there = if read { apart::as_long(&from, size).map(|_| ()) } else { Ok(()) };
+            let copied = there.and_then(|()| apart::copy(&from, size, None));
+            copied.map_err(|error| format!("{} cannot be copied: {error}", from.display()))?;
         }
         let Some(Argument::Word(comm)) = record.arguments.first().cloned() else { return Ok(()) };
         let own = CString::new(from.as_os_str().as_bytes()).ok().and_then(|name| self.for_library(&name));

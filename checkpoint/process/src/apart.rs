@@ -6,7 +6,8 @@ pub use crate::plain::is_special;
 use crate::sys::{error, failed};
 use libc::{EEXIST, ENOENT, c_int};
 use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind::AlreadyExists, Read};
+use std::io::{self, ErrorKind::AlreadyExists, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
             let from = File::open(path)?;
             let mode = from.metadata()?.permissions().mode() & 0o777 | 0o600;
             draft.as_file().set_permissions(Permissions::from_mode(mode))?;
-            io::copy(&mut from.take(size), &mut draft.as_file())?;
+            copy_data(&from, draft.as_file(), size)?;
         }
         None => {}
     }
@@ -48,6 +49,40 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
         Err(error) if error.kind() != AlreadyExists => Err(error),
         _ => Ok(copy),
     }
+}
+
+/// Copies as much of a file, and leaves out its holes.
+fn copy_data(mut from: &File, mut to: &File, size: u64) -> io::Result<()> {
+    let seek = |at: u64, whence: i32| {
+        // SAFETY: moves in an open file.
+        let found = unsafe { libc::lseek(from.as_raw_fd(), at as libc::off_t, whence) };
+        u64::try_from(found).map_err(|_| io::Error::last_os_error())
+    };
+    let mut at = 0;
+    while at < size {
+        let data = match seek(at, libc::SEEK_DATA) {
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => break,
+            data => data?,
+        };
+        at = seek(data, libc::SEEK_HOLE)?.min(size);
+        from.seek(SeekFrom::Start(data))?;
+        to.seek(SeekFrom::Start(data))?;
+        io::copy(&mut from.take(at.saturating_sub(data)), &mut to)?;
+    }
+    Ok(())
+}
+
+/// What stands for a file that the program reads. One that is shorter than at the cut is another one.
+///
+/// # Errors
+/// If it is not there, or is another one.
+pub fn as_long(path: &Path, size: u64) -> io::Result<PathBuf> {
+    let path = find(path);
+    let found = if size > 0 { fs::metadata(&path)?.len() } else { 0 };
+    if found < size {
+        return Err(io::Error::other(format!("it has {found} bytes, and had {size} when the image was made")));
+    }
+    Ok(path)
 }
 
 /// Marks a file as removed that was so at the cut.
@@ -119,6 +154,7 @@ pub fn remove(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::{FileExt, MetadataExt};
 
     #[test]
     fn files_of_a_replayed_program_are_kept_apart() {
@@ -155,6 +191,23 @@ mod tests {
         super::folder(&made).unwrap();
         super::folder(folder.path()).unwrap();
         assert!(copy_of(&made).unwrap().is_dir() && !remove(&made) && !copy_of(folder.path()).unwrap().exists());
+
+        // Holes stay holes, whoever copies.
+        let sparse = ["sparse", "again"].map(|name| folder.path().join(name));
+        for path in &sparse {
+            let file = File::create(path).unwrap();
+            file.set_len(9 << 20).unwrap();
+            file.write_all_at(b"deep", 5 << 20).unwrap();
+        }
+        let copies =
+            [copy(&sparse[0], 8 << 20, None).unwrap(), opened(&sparse[1], libc::O_RDWR, false).unwrap().unwrap()];
+        for (copied, length) in copies.iter().zip([8 << 20, 9 << 20]) {
+            let content = fs::read(copied).unwrap();
+            assert!(content.len() == length && content[5 << 20..].starts_with(b"deep"));
+            assert!(fs::metadata(copied).unwrap().blocks() * 512 < 1 << 20);
+        }
+        assert!(as_long(&sparse[1], 9 << 20).is_ok() && as_long(&sparse[1], (9 << 20) + 1).is_err());
+        assert!(as_long(&folder.path().join("nowhere"), 1).is_err());
 
         // The program was in a folder that is missing here.
         overlay::stand_for(Path::new("/missing/run"), folder.path());

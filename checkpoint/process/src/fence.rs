@@ -19,14 +19,14 @@ const TRAPPED: &[i64] = &[
     libc::SYS_dup, libc::SYS_dup2, libc::SYS_dup3, libc::SYS_pipe, libc::SYS_pipe2, libc::SYS_socket,
     libc::SYS_socketpair, libc::SYS_accept, libc::SYS_accept4, libc::SYS_eventfd, libc::SYS_eventfd2, libc::SYS_epoll_create, libc::SYS_epoll_create1,
     libc::SYS_signalfd, libc::SYS_signalfd4, libc::SYS_timerfd_create, libc::SYS_inotify_init, libc::SYS_inotify_init1,
-    libc::SYS_memfd_create, libc::SYS_perf_event_open, libc::SYS_io_uring_setup,
+    libc::SYS_memfd_create, libc::SYS_perf_event_open,
     libc::SYS_userfaultfd, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit, libc::SYS_exit_group, libc::SYS_seccomp,
     libc::SYS_getcwd, libc::SYS_chdir, libc::SYS_fchdir, libc::SYS_fstat, libc::SYS_getrusage, libc::SYS_times,
 ];
 
 /// Calls that the kernel answers as if it had none: a library then has another way. Threads that were made in this way could
-/// not be made again, and a ring for input and output lies where the kernel likes.
-const REFUSED: &[i64] = &[libc::SYS_clone3, libc::SYS_io_setup];
+/// not be made again, and rings for input and output lie where the kernel likes.
+const REFUSED: &[i64] = &[libc::SYS_clone3, libc::SYS_io_setup, libc::SYS_io_uring_setup];
 
 /// What a dynamic linker asks for to make the stack executable.
 const EXECUTABLE_STACK: u32 = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC | libc::PROT_GROWSDOWN) as u32;

@@ -66,7 +66,7 @@ pub struct OpenFile {
 
 impl OpenFile {
     /// Whether it can be read.
-    fn reads(&self) -> bool {
+    pub(crate) fn reads(&self) -> bool {
         self.flags & libc::O_ACCMODE != libc::O_WRONLY
     }
 

@@ -3,7 +3,7 @@
 //! *lower half*), so that they can be saved and brought back elsewhere.
 //!
 //! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
-//! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signal_state::restore`],
+//! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signal_state::restore`], [`settings::restore`],
 //! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signal_state::start_timers`],
 //! [`threads::release`], [`threads::resume`].
 pub mod apart;
@@ -40,6 +40,7 @@ mod resolving;
 mod returned;
 mod same;
 mod segments;
+pub mod settings;
 pub mod signal_state;
 pub mod signals;
 pub mod space;
@@ -76,6 +77,7 @@ pub fn prepare() -> Result<(), Error> {
     segments::borrow();
     space::prepare();
     processors::prepare();
+    settings::prepare();
     stub::prepare()?;
     threads::register_main()?;
     Ok(())

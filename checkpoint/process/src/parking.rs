@@ -5,7 +5,7 @@ use crate::processors::{self, Places};
 use crate::repeat::{Waiting, repeat};
 use crate::space::{self, in_range, is_upper_pointer};
 use crate::sys::{self, error, failed, syscall};
-use crate::{Error, asking, gate, identity, signals, stub, xstate};
+use crate::{Error, asking, gate, identity, segments, signals, stub, xstate};
 use libc::{REG_RIP, REG_RSP, c_int};
 use serde::{Deserialize, Serialize};
 use std::arch::naked_asm;
@@ -39,6 +39,8 @@ pub struct ThreadState {
     pub frame: usize,
     /// Its thread pointer.
     pub fs: usize,
+    /// The base of the other segment, which only few programs use.
+    pub gs: usize,
     /// Where the C library keeps its number, zero if nowhere.
     pub tid_address: usize,
     /// Its list of robust locks: address and size of the head.
@@ -54,6 +56,7 @@ struct Slot {
     waiting: Waiting,
     frame: AtomicUsize,
     fs: AtomicUsize,
+    gs: AtomicUsize,
     tid_address: AtomicUsize,
     robust: [AtomicUsize; 2],
 }
@@ -64,6 +67,7 @@ static SLOTS: [Slot; MOST] = [const {
         waiting: Waiting::new(),
         frame: AtomicUsize::new(0),
         fs: AtomicUsize::new(0),
+        gs: AtomicUsize::new(0),
         tid_address: AtomicUsize::new(0),
         robust: [const { AtomicUsize::new(0) }; 2],
     }
@@ -131,6 +135,7 @@ unsafe extern "C" fn stopped(signal: c_int, info: *const libc::siginfo_t, contex
     repeat(registers, &slot.waiting);
     slot.frame.store(context as usize, Relaxed);
     slot.fs.store(fs, Relaxed);
+    slot.gs.store(segments::gs(), Relaxed);
     let (tid_address, robust) = known(fs);
     slot.tid_address.store(tid_address, Relaxed);
     slot.robust[0].store(robust.0, Relaxed);
@@ -299,6 +304,7 @@ fn stop_all() -> Result<Vec<ThreadState>, Error> {
         number: *tid,
         frame: slot.frame.load(Relaxed),
         fs: slot.fs.load(Relaxed),
+        gs: slot.gs.load(Relaxed),
         tid_address: slot.tid_address.load(Relaxed),
         robust: (slot.robust[0].load(Relaxed), slot.robust[1].load(Relaxed)),
         places: processors::places(*tid),

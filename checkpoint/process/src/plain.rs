@@ -83,6 +83,38 @@ pub(crate) fn duplicate_link(from: &Text, to: &Text, text: &mut Text) -> isize {
     }
 }
 
+/// Copies what a file of this size holds, and leaves out its holes. Zero, or an error.
+///
+/// # Safety
+/// Descriptors of files that are the caller's, at their beginnings.
+unsafe fn copy_data(source: isize, target: isize, size: usize) -> isize {
+    let mut at = 0;
+    // SAFETY: the caller's descriptors.
+    unsafe {
+        while at < size {
+            let data = syscall!(libc::SYS_lseek, source, at, libc::SEEK_DATA);
+            if data == error(libc::ENXIO) {
+                break;
+            }
+            let hole = syscall!(libc::SYS_lseek, source, data, libc::SEEK_HOLE);
+            if failed(data) || failed(hole) {
+                return if failed(data) { data } else { hole };
+            }
+            (at, _) = (data as usize, syscall!(libc::SYS_lseek, source, data, libc::SEEK_SET));
+            syscall!(libc::SYS_lseek, target, data, libc::SEEK_SET);
+            while at < hole as usize {
+                let count = syscall!(libc::SYS_sendfile, target, source, 0, hole as usize - at);
+                if count <= 0 {
+                    // Shorter than it was.
+                    return count;
+                }
+                at += count as usize;
+            }
+        }
+        syscall!(libc::SYS_ftruncate, target, size)
+    }
+}
+
 /// Copies a file. The copy appears whole or not at all; if another process was first, its copy stays.
 pub(crate) fn duplicate(from: &Text, to: &Text, draft: &mut Text) -> isize {
     let mut number = *b".0000000000";
@@ -110,12 +142,7 @@ pub(crate) fn duplicate(from: &Text, to: &Text, draft: &mut Text) -> isize {
         if !failed(syscall!(libc::SYS_fstat, source, &raw mut stat)) {
             syscall!(libc::SYS_fchmod, target, stat.st_mode & 0o777 | 0o600);
         }
-        let result = loop {
-            let count = syscall!(libc::SYS_sendfile, target, source, 0, 1usize << 30);
-            if count <= 0 {
-                break count;
-            }
-        };
+        let result = copy_data(source, target, stat.st_size as usize);
         syscall!(libc::SYS_close, source);
         syscall!(libc::SYS_close, target);
         let linked = if failed(result) {

@@ -4,7 +4,7 @@ use crate::processor_time::{self, Used};
 use crate::processors::{self, Mask};
 use crate::sys::{self, failed, syscall};
 use crate::xstate;
-use crate::{Error, gate, identity, late_binding};
+use crate::{Error, gate, identity, late_binding, segments};
 use serde::{Deserialize, Serialize};
 use std::arch::{asm, naked_asm};
 use std::io;
@@ -84,6 +84,8 @@ pub unsafe fn restore_main(state: &MainState) -> Result<(), Error> {
     identity::tell(state.process);
     // SAFETY: the caller's.
     unsafe { adopt(identity::told(), thread.tid_address, thread.robust, &thread.name) }
+    // SAFETY: nothing of the host uses it.
+    unsafe { segments::set_gs(thread.gs) };
     gate::set_main_upper(thread.fs);
     Ok(())
 }
@@ -197,6 +199,7 @@ unsafe extern "C" fn born(birth: *const Birth) -> ! {
     unsafe {
         let state = (*birth).state;
         asm!("wrfsbase {}", in(reg) state.fs, options(nomem, nostack, preserves_flags));
+        segments::set_gs(state.gs);
         let number = sys::gettid();
         adopt(number, state.tid_address, state.robust, &state.name);
         if let Some(mask) = &(*birth).mask {

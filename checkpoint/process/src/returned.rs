@@ -4,7 +4,7 @@ use crate::gate::Frame;
 use crate::parking::{self, ThreadState};
 use crate::processors;
 use crate::signal_state::Held;
-use crate::{signals, sys};
+use crate::{segments, signals, sys};
 use libc::{REG_CSGSFS, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RBP, REG_RBX, REG_RIP, REG_RSP};
 use std::arch::asm;
 
@@ -65,6 +65,7 @@ impl Returned {
             number,
             frame: std::ptr::from_ref(context) as usize,
             fs: frame.fs,
+            gs: segments::gs(),
             tid_address,
             robust,
             places: processors::places(number),

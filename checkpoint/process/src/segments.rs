@@ -27,6 +27,23 @@ pub(crate) static UPPER_BASE: AtomicUsize = AtomicUsize::new(0);
 /// The same of the lower half, on whose segment the main thread runs.
 static LOWER_BASE: AtomicUsize = AtomicUsize::new(0);
 
+/// The base of GS, which neither half needs, for programs that do.
+pub(crate) fn gs() -> usize {
+    let gs;
+    // SAFETY: reads a register; the processor has the instruction, as the crossing needs its kind.
+    unsafe { std::arch::asm!("rdgsbase {}", out(reg) gs, options(nomem, nostack, preserves_flags)) };
+    gs
+}
+
+/// Sets it.
+///
+/// # Safety
+/// Nothing of the calling thread relies on the last one.
+pub(crate) unsafe fn set_gs(gs: usize) {
+    // SAFETY: the caller's; as above.
+    unsafe { std::arch::asm!("wrgsbase {}", in(reg) gs, options(nomem, nostack, preserves_flags)) };
+}
+
 /// Has the calling thread, the main one, borrow a thread pointer of the lower half that lies low. To be called before it
 /// does anything that depends on the thread.
 pub(crate) fn borrow() {

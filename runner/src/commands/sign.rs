@@ -1,6 +1,6 @@
 //! `phasecast sign`: base runs under the tracer, their analysis, and the signature file; with images (the usual case) a
 //! third run saves them, and a prediction on this machine verifies them.
-use crate::base::{self, BaseRun};
+use crate::base::{self, BaseRun, Ran};
 use crate::cli;
 use crate::commands::analyze;
 use crate::exit::Refusal;
@@ -143,7 +143,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
     };
     let signature = Signature { manifest, analysis };
     if !args.live {
-        return with_images(args, &launcher, signature, &traces[0], taken.unwrap_or_default());
+        return with_images(args, &launcher, signature, &traces, taken.unwrap_or_default());
     }
     signature.save(&args.output, None)?;
     let analysis = &signature.analysis;
@@ -171,7 +171,7 @@ fn with_images(
     args: &SignArgs,
     launcher: &Launcher,
     mut signature: Signature,
-    trace: &Trace,
+    traces: &[Trace],
     recorded: Vec<Vec<Taken>>,
 ) -> Result<()> {
     let analysis = signature.analysis.clone();
@@ -192,6 +192,7 @@ fn with_images(
     let saving = Saving {
         launcher,
         command: &args.command,
+        ran: Ran::in_all(traces),
         analysis: &analysis,
         profile: &profile,
         baseline,
@@ -209,7 +210,7 @@ fn with_images(
         saved.fit(budget, args.n)?;
     }
     saved.notes.iter().for_each(|words| note(words));
-    let images = saving.describe(&saved, base::edges(trace)?)?;
+    let images = saving.describe(&saved, base::edges(&traces[0])?)?;
     let files: Vec<String> = images.files().iter().map(|path| path.display().to_string()).collect();
     if !files.is_empty() {
         note(&format!("a target must have {}: the program has it open for reading", files.join(", ")));

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Version of this part.
-pub const FORMAT: u16 = 22;
+pub const FORMAT: u16 = 23;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]

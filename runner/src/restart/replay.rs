@@ -103,7 +103,7 @@ impl<'a> Replayer<'a> {
         let out_path = std::path::absolute(&out)?;
         let made = self.images.made.iter().cloned().collect();
         let job = Job::Replay { images: source, steps: steps.clone(), collectives, made, out: out_path, within };
-        let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")))?;
+        let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("replay-{number}.json")), &[])?;
         let launched_ns = hosts.launch.started_ns();
         let ended_ns = self.watch(&mut hosts, &out, &steps, limits, told);
         let begun = (0..self.analysis.ranks).any(|rank| out.join(begun_file(rank)).exists());
@@ -284,15 +284,15 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Writes the job to a file and starts the hosts for it.
+    /// Writes the job to a file and starts the hosts for it, with `more` words for each.
     ///
     /// # Errors
     /// If the file cannot be written or the launcher cannot be started.
-    pub fn start(launcher: &Launcher, job: &Job, file: &Path) -> Result<Hosts> {
+    pub fn start(launcher: &Launcher, job: &Job, file: &Path, more: &[OsString]) -> Result<Hosts> {
         let file = std::path::absolute(file)?;
         fs::write(&file, serde_json::to_vec(job)?).with_context(|| format!("cannot write {}", file.display()))?;
         let exe = std::env::current_exe().context("cannot find out where the command phasecast is")?;
-        let words: [OsString; 3] = [exe.into(), "host".into(), file.clone().into()];
+        let words = [&[exe.into(), "host".into(), file.clone().into()], more].concat();
         Ok(Hosts { launch: launcher.start(&words)?, job: file, complained: None })
     }
 
@@ -352,10 +352,7 @@ fn progress(out: &Path, rank: u32) -> usize {
 pub fn read_report<T: DeserializeOwned>(out: &Path, rank: u32, what: &str, said: &str) -> Result<T> {
     let path = out.join(format!("rank-{rank:05}.json"));
     let bytes = fs::read(&path).with_context(|| match said {
-        "" => format!(
-            "rank {rank} left no {what} in {}, which all ranks must reach. A program that a shell script or a tool starts beside itself is not followed: give the program, or start it with `exec`",
-            out.display()
-        ),
+        "" => format!("rank {rank} left no {what} in {}, which all ranks must reach", out.display()),
         said => format!("rank {rank} left no {what}: {said}"),
     })?;
     serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))

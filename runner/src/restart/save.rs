@@ -1,5 +1,6 @@
 //! The third run of `phasecast sign`: the program under the host, which saves images at the planned cuts. A cut that is
 //! refused is tried again beside its place, in one more run.
+use crate::base::Ran;
 use crate::launch::{Launcher, POLL, in_path, interrupted};
 use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
 use crate::restart::plan::cuts;
@@ -12,9 +13,10 @@ use phasecast_analyzer::{Analysis, Order};
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_checkpoint::{MadeAfter, Taken};
 use phasecast_image::{Content, State};
+use phasecast_trace::awaited::Awaited;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,8 @@ pub struct Saving<'a> {
     pub launcher: &'a Launcher,
     /// The program and its arguments.
     pub command: &'a [String],
+    /// What called MPI in the base runs, if all ranks ran the same.
+    pub ran: Option<Ran>,
     /// The analysis of the base runs.
     pub analysis: &'a Analysis,
     /// The base runs' times.
@@ -132,12 +136,24 @@ impl Saving<'_> {
             patience_s,
             cpu,
         };
-        let mut hosts = Hosts::start(self.launcher, &job, &self.scratch.join(format!("save-{number}.json")))?;
+        let file = std::path::absolute(self.scratch.join(format!("save-{number}.json")))?;
+        let mut hosts = Hosts::start(self.launcher, &job, &file, &self.awaiting(&file)?)?;
         self.wait(&mut hosts, SLOWER * self.base_s + PATIENCE_S + patience_s * places.len() as f64)?;
         let said = hosts.launch.said();
         let report = |rank| self.report(&folder, rank, &said);
         let reports = (0..self.analysis.ranks).map(report).collect::<Result<Vec<_>>>()?;
         self.sort(folder, windows, &places, &cuts, &reports)
+    }
+
+    /// The words by which a host waits for the program, where the command is not what calls MPI, but starts it.
+    fn awaiting(&self, job: &Path) -> Result<Vec<OsString>> {
+        let Some(Ran { program, args }) = self.ran.clone().filter(|ran| !ran.is(self.command)) else {
+            return Ok(Vec::new());
+        };
+        let host = std::env::current_exe().context("cannot find out where the command phasecast is")?;
+        let awaited = serde_json::to_string(&Awaited { program, args, host, job: job.to_owned() })?;
+        let command = self.command.iter().map(OsString::from);
+        Ok(["awaits".into(), awaited.into()].into_iter().chain(command).collect())
     }
 
     /// From the first rank's end of a piece to the last one's, in the base run, in seconds.

@@ -1,0 +1,40 @@
+//! In the run that saves images of a program which a script or a tool starts, nothing is recorded: the process that turns out
+//! to be the program becomes its host.
+use crate::sink::say;
+use phasecast_trace::awaited::{Awaited, VARIABLE};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::{fs, io, ptr};
+
+/// Becomes the host, if this process is what is awaited. `clean` takes this library out of the environment.
+pub fn become_host(clean: impl FnOnce()) {
+    let Some(awaited) = Awaited::told() else { return };
+    let command = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let mut words: Vec<CString> = command.split(|&byte| byte == 0).filter_map(|word| CString::new(word).ok()).collect();
+    // What comes after the last zero.
+    words.pop();
+    let is_program = fs::read_link("/proc/self/exe").is_ok_and(|path| path == awaited.program);
+    let has_args = |args: &Vec<String>| {
+        words[1.min(words.len())..].iter().zip(args).all(|(word, arg)| word.to_string_lossy() == **arg)
+            && words.len() == args.len() + 1
+    };
+    if !is_program || !awaited.args.as_ref().is_none_or(has_args) {
+        return;
+    }
+    clean();
+    // SAFETY: a constructor, before the program has threads.
+    unsafe { std::env::remove_var(VARIABLE) };
+    let told = [
+        awaited.host.as_os_str(),
+        "host".as_ref(),
+        awaited.job.as_os_str(),
+        "is".as_ref(),
+        awaited.program.as_os_str(),
+    ];
+    let told: Vec<CString> = told.iter().filter_map(|word| CString::new(word.as_bytes()).ok()).collect();
+    let mut list: Vec<*const libc::c_char> = told.iter().chain(&words).map(|word| word.as_ptr()).collect();
+    list.push(ptr::null());
+    // SAFETY: texts that end in zero, which live as long as the call, in a list that ends in a null pointer.
+    unsafe { libc::execv(list[0], list.as_ptr()) };
+    say(&format!("cannot become the host of {}: {}", awaited.program.display(), io::Error::last_os_error()));
+}
