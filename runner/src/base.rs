@@ -45,13 +45,13 @@ impl Ran {
     pub fn is(&self, command: &[String]) -> bool {
         let file = |name: &String| in_path(OsStr::new(name)).and_then(|path| path.canonicalize().ok());
         let Some((name, given)) = command.split_first() else { return false };
-        let program = file(name);
-        let Some(args) = &self.args else { return program.as_ref() == Some(&self.program) };
-        if program.as_ref() == Some(&self.program) {
-            return args == given;
-        }
-        let script = args.len().checked_sub(command.len());
-        script.is_some_and(|at| program.is_some() && file(&args[at]) == program && args[at + 1..] == *given)
+        let Some(program) = file(name) else { return false };
+        // An interpreter has its script before the arguments of that.
+        let of_script = |args: &Vec<String>| {
+            let at = args.len().checked_sub(command.len());
+            at.is_some_and(|at| file(&args[at]).as_ref() == Some(&program) && args[at + 1..] == *given)
+        };
+        program == self.program || self.args.as_ref().is_some_and(of_script)
     }
 }
 
@@ -131,4 +131,25 @@ pub fn edges(trace: &Trace) -> Result<Vec<EdgeTimes>> {
         Ok(EdgeTimes { init_s: init.seconds(), tail_s: end.since(last).seconds(), finalize_s: finalize.seconds() })
     };
     trace.ranks().map(edge).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_what_calls_mpi_or_starts_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = folder.path().join("run.sh");
+        std::fs::write(&script, "#!/bin/sh -e").expect("a script can be written");
+        let script = script.to_str().expect("a name of letters");
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let program = Path::new("/bin/sh").canonicalize().expect("there is a shell");
+        let ran = |args: &[&str]| Ran { program: program.clone(), args: Some(words(args)) };
+        assert!(ran(&["other"]).is(&words(&["sh", "1"])), "by its file");
+        assert!(ran(&["-e", script, "1"]).is(&words(&[script, "1"])), "as its interpreter");
+        assert!(!ran(&["-e", script, "2"]).is(&words(&[script, "1"])));
+        assert!(!ran(&["1"]).is(&words(&["env", "sh", "1"])) && !ran(&[]).is(&words(&[script])));
+        assert!(!Ran { program, args: None }.is(&words(&[script])));
+    }
 }

@@ -14,9 +14,11 @@ pub fn become_host(clean: impl FnOnce()) {
     // What comes after the last zero.
     words.pop();
     let is_program = fs::read_link("/proc/self/exe").is_ok_and(|path| path == awaited.program);
+    let own = words.iter().skip(1).map(|word| word.as_bytes()).collect::<Vec<_>>().join(&0);
+    // What a program takes apart in place (`strtok`) has become zeros by the time that it is recorded.
     let has_args = |args: &Vec<String>| {
-        words[1.min(words.len())..].iter().zip(args).all(|(word, arg)| word.to_string_lossy() == **arg)
-            && words.len() == args.len() + 1
+        let told = args.join("\0");
+        told.len() == own.len() && told.bytes().zip(&own).all(|(told, own)| told == *own || told == 0)
     };
     if !is_program || !awaited.args.as_ref().is_none_or(has_args) {
         return;
