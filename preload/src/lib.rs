@@ -7,7 +7,6 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 type Lookup = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 /// Defines `dlsym` in a library. Where the search depends on who asks (`RTLD_NEXT`, `RTLD_DEFAULT`), it is passed on as if
@@ -41,8 +40,9 @@ macro_rules! dlsym {
     };
 }
 
-/// Defines `dlopen` in a library. It is passed on as if the asker had called the C library, whose search depends on that;
-/// only the flags may have become others.
+/// Defines `dlopen` in a library. It is passed on as if the asker had called the C library, whose search depends on that, but
+/// for `RTLD_DEEPBIND`: a library that is opened so would find the MPI that it needs, or the C library's `dlopen` and `dlsym`,
+/// before this one's.
 #[macro_export]
 macro_rules! dlopen {
     () => {
@@ -52,12 +52,8 @@ macro_rules! dlopen {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn dlopen() {
             core::arch::naked_asm!(
+                "and esi, {kept}",
                 "push rdi",
-                "test esi, {deep}",
-                "jz 2f",
-                "call {flags}",
-                "mov esi, eax",
-                "2:",
                 "push rsi",
                 "sub rsp, 8",
                 "call {of_libc}",
@@ -65,17 +61,16 @@ macro_rules! dlopen {
                 "pop rsi",
                 "pop rdi",
                 "jmp rax",
-                deep = const $crate::DEEP,
-                flags = sym $crate::flags,
+                kept = const $crate::KEPT,
                 of_libc = sym $crate::open_of_libc,
             )
         }
     };
 }
 
-/// `RTLD_DEEPBIND`.
+/// All flags of `dlopen` but `RTLD_DEEPBIND`.
 #[doc(hidden)]
-pub const DEEP: c_int = libc::RTLD_DEEPBIND;
+pub const KEPT: c_int = !libc::RTLD_DEEPBIND;
 
 /// The C library's `dlopen`.
 #[doc(hidden)]
@@ -85,28 +80,6 @@ pub extern "C" fn open_of_libc() -> usize {
         FOUND.store(behind(c"dlopen") as usize, Relaxed);
     }
     FOUND.load(Relaxed)
-}
-
-/// The flags with which a library is opened: without `RTLD_DEEPBIND` if it needs an MPI library, whose procedures it would
-/// find there. Another stays open: a second start could harm it more than that it never ends.
-///
-/// # Safety
-/// As `dlopen`.
-#[doc(hidden)]
-pub unsafe extern "C" fn flags(name: *const c_char, flags: c_int) -> c_int {
-    // SAFETY: the C library's procedures, with the caller's name and what they give.
-    unsafe {
-        let open = core::mem::transmute::<usize, Open>(open_of_libc());
-        let lookup = core::mem::transmute::<usize, Lookup>(of_libc());
-        let handle = if name.is_null() { core::ptr::null_mut() } else { open(name, flags) };
-        if !handle.is_null() && !lookup(handle, c"PMPI_Init".as_ptr()).is_null() {
-            libc::dlclose(handle);
-            return flags & !DEEP;
-        }
-        // Nobody asked, so nobody is to be told of it.
-        libc::dlerror();
-        flags
-    }
 }
 
 /// The C library's `dlsym`.

@@ -3,12 +3,13 @@
 use crate::overlay::{self, Opened};
 pub use crate::overlay::{lacks, note};
 pub use crate::plain::is_special;
+use crate::space::PAGE;
 use crate::sys::{error, failed};
 use libc::{EEXIST, ENOENT, c_int};
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind::AlreadyExists, Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Where the copy of a file is or would be, which is kept apart; none if no program is replayed or for devices.
@@ -35,7 +36,11 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
     }
     let draft = tempfile::NamedTempFile::new_in(copy.parent().unwrap_or(&copy))?;
     match content {
-        Some(content) => fs::write(draft.path(), content)?,
+        // Zeros are left out: holes stay holes.
+        Some(content) => {
+            let pages = content.chunks(PAGE).enumerate().filter(|(_, page)| page.iter().any(|byte| *byte != 0));
+            pages.into_iter().try_for_each(|(at, page)| draft.as_file().write_all_at(page, (at * PAGE) as u64))?;
+        }
         None if path.is_file() => {
             let from = File::open(path)?;
             let mode = from.metadata()?.permissions().mode() & 0o777 | 0o600;
@@ -154,7 +159,7 @@ pub fn remove(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{FileExt, MetadataExt};
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn files_of_a_replayed_program_are_kept_apart() {
@@ -199,9 +204,11 @@ mod tests {
             file.set_len(9 << 20).unwrap();
             file.write_all_at(b"deep", 5 << 20).unwrap();
         }
-        let copies =
-            [copy(&sparse[0], 8 << 20, None).unwrap(), opened(&sparse[1], libc::O_RDWR, false).unwrap().unwrap()];
-        for (copied, length) in copies.iter().zip([8 << 20, 9 << 20]) {
+        let all = fs::read(&sparse[0]).unwrap();
+        let held = copy(&folder.path().join("held"), 9 << 20, Some(&all)).unwrap();
+        let first_written = opened(&sparse[1], libc::O_RDWR, false).unwrap().unwrap();
+        let copies = [copy(&sparse[0], 8 << 20, None).unwrap(), first_written, held];
+        for (copied, length) in copies.iter().zip([8 << 20, 9 << 20, 9 << 20]) {
             let content = fs::read(copied).unwrap();
             assert!(content.len() == length && content[5 << 20..].starts_with(b"deep"));
             assert!(fs::metadata(copied).unwrap().blocks() * 512 < 1 << 20);

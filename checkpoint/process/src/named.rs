@@ -148,8 +148,9 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
                 buffers.resolve(args[0], args[1]).then(|| buffers.hide(folder))
             }
             libc::SYS_rmdir => buffers.resolve(here, args[0]).then(|| buffers.hide(true)),
-            libc::SYS_rename => rename(&mut buffers, [here, args[0], here, args[1]]),
-            libc::SYS_renameat | libc::SYS_renameat2 => rename(&mut buffers, [args[0], args[1], args[2], args[3]]),
+            libc::SYS_rename => rename(&mut buffers, [here, args[0], here, args[1], 0]),
+            libc::SYS_renameat => rename(&mut buffers, [args[0], args[1], args[2], args[3], 0]),
+            libc::SYS_renameat2 => rename(&mut buffers, [args[0], args[1], args[2], args[3], args[4]]),
             libc::SYS_link => link(&mut buffers, [here, args[0], here, args[1], 0]),
             libc::SYS_linkat => link(&mut buffers, [args[0], args[1], args[2], args[3], args[4]]),
             libc::SYS_symlink => make(&mut buffers, here, args[1], |copy| syscall!(libc::SYS_symlink, args[0], copy)),
@@ -286,9 +287,22 @@ unsafe fn link(buffers: &mut Buffers, [from_dir, from, to_dir, to, flags]: [usiz
 }
 
 /// Folders keep their names: files in them have their copies elsewhere.
-unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]) -> Option<isize> {
+unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to, flags]: [usize; 5]) -> Option<isize> {
+    let exchanges = flags == libc::RENAME_EXCHANGE as usize;
     // SAFETY: the caller's; paths end with a zero byte.
     unsafe {
+        if flags != 0 && buffers.resolve(to_dir, to) {
+            let refused = match buffers.shown() {
+                _ if !exchanges && flags != libc::RENAME_NOREPLACE as usize => error(libc::EINVAL),
+                Some(_) if !exchanges => error(EEXIST),
+                Some(_) => buffers.secure(),
+                None if exchanges => error(libc::ENOENT),
+                None => 0,
+            };
+            if failed(refused) {
+                return Some(refused);
+            }
+        }
         if !buffers.resolve(from_dir, from) {
             return None;
         }
@@ -302,12 +316,15 @@ unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to]: [usize; 4]
         }
         let Buffers { copy, other, .. } = &mut *buffers;
         other.set(&[copy.get()]);
-        buffers.mark();
+        if !exchanges {
+            buffers.mark();
+        }
         if !buffers.resolve(to_dir, to) {
             return Some(error(libc::EXDEV));
         }
         plain::remove(&buffers.gone);
         let (source, target) = (buffers.other.address(), buffers.copy.address());
-        Some(syscall!(libc::SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0))
+        let flags = if exchanges { libc::RENAME_EXCHANGE } else { 0 };
+        Some(syscall!(libc::SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, flags))
     }
 }
