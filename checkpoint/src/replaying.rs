@@ -182,6 +182,7 @@ fn one_step(
     let main_state: threads::MainState = section(&state, "main")?;
     let (space_state, thread_state): (space::SpaceState, Vec<threads::ThreadState>) =
         (section(&state, "space")?, section(&state, "threads")?);
+    signal_state::take_none();
     let restored = restore::memory(images, &state, remains)?;
     if space_state.has_low_code() {
         fence::include_low_code()?;

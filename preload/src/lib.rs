@@ -25,16 +25,9 @@ macro_rules! dlsym {
                 "jbe 2f",
                 "jmp {by_handle}",
                 "2:",
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                "call {of_libc}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
+                "jmp {to_libc}",
                 by_handle = sym $crate::by_handle,
-                of_libc = sym $crate::of_libc,
+                to_libc = sym $crate::to_dlsym,
             )
         }
     };
@@ -53,16 +46,9 @@ macro_rules! dlopen {
         unsafe extern "C" fn dlopen() {
             core::arch::naked_asm!(
                 "and esi, {kept}",
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                "call {of_libc}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
+                "jmp {to_libc}",
                 kept = const $crate::KEPT,
-                of_libc = sym $crate::open_of_libc,
+                to_libc = sym $crate::to_dlopen,
             )
         }
     };
@@ -72,29 +58,47 @@ macro_rules! dlopen {
 #[doc(hidden)]
 pub const KEPT: c_int = !libc::RTLD_DEEPBIND;
 
-/// The C library's `dlopen`.
-#[doc(hidden)]
-pub extern "C" fn open_of_libc() -> usize {
-    static FOUND: AtomicUsize = AtomicUsize::new(0);
-    if FOUND.load(Relaxed) == 0 {
-        FOUND.store(behind(c"dlopen") as usize, Relaxed);
-    }
-    FOUND.load(Relaxed)
+/// Goes on with the C library's procedure of two arguments, which sees the asker as its caller.
+macro_rules! goes_on {
+    ($name:ident, $of_libc:path) => {
+        #[doc(hidden)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "sub rsp, 8",
+                "call {of_libc}",
+                "add rsp, 8",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                of_libc = sym $of_libc,
+            )
+        }
+    };
 }
 
-/// The C library's `dlsym`.
-#[doc(hidden)]
-pub extern "C" fn of_libc() -> usize {
+goes_on!(to_dlopen, dlopen_of_libc);
+goes_on!(to_dlsym, dlsym_of_libc);
+
+extern "C" fn dlopen_of_libc() -> usize {
     static FOUND: AtomicUsize = AtomicUsize::new(0);
-    match FOUND.load(Relaxed) {
-        0 => {
-            // SAFETY: names that end in zero; the version is the oldest of this architecture, and every C library's.
-            let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), c"GLIBC_2.2.5".as_ptr()) };
-            FOUND.store(found as usize, Relaxed);
-            found as usize
-        }
-        found => found,
+    once(&FOUND, || behind(c"dlopen"))
+}
+
+extern "C" fn dlsym_of_libc() -> usize {
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    // SAFETY: names that end in zero; the version is the oldest of this architecture, and every C library's.
+    once(&FOUND, || unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), c"GLIBC_2.2.5".as_ptr()) })
+}
+
+/// What is found, which is looked for once.
+fn once(found: &AtomicUsize, find: impl FnOnce() -> *mut c_void) -> usize {
+    if found.load(Relaxed) == 0 {
+        found.store(find() as usize, Relaxed);
     }
+    found.load(Relaxed)
 }
 
 /// Where the program and the libraries that it was started with have this name; null if they do not.
@@ -110,7 +114,7 @@ pub fn behind(name: &CStr) -> *mut c_void {
 fn found(among: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: the C library's procedure, and a name that ends in zero.
     unsafe {
-        let lookup = core::mem::transmute::<usize, Lookup>(of_libc());
+        let lookup = core::mem::transmute::<usize, Lookup>(dlsym_of_libc());
         let found = lookup(among, name.as_ptr());
         if found.is_null() {
             // Nobody asked for it, so nobody is to be told of it.
@@ -128,7 +132,7 @@ fn found(among: *mut c_void, name: &CStr) -> *mut c_void {
 pub unsafe extern "C" fn by_handle(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     // SAFETY: the caller's.
     unsafe {
-        let lookup = core::mem::transmute::<usize, Lookup>(of_libc());
+        let lookup = core::mem::transmute::<usize, Lookup>(dlsym_of_libc());
         let found = lookup(handle, name);
         let text = CStr::from_ptr(name).to_bytes();
         let is_procedure = !found.is_null() && (text.starts_with(b"MPI_") || text.starts_with(b"PMPI_"));

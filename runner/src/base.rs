@@ -4,10 +4,11 @@ use crate::restart::manifest::EdgeTimes;
 use crate::trace_launch::traced_command;
 use anyhow::{Result, anyhow, bail};
 use phasecast_abi::{Class as Mpi, ProcId, by_name};
+use phasecast_trace::awaited::Ran;
 use phasecast_trace::model::boot_id;
 use phasecast_trace::{Class, Nanos, Trace, TraceError};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One base run: its trace, and wall times in seconds.
 pub struct BaseRun {
@@ -21,40 +22,18 @@ pub struct BaseRun {
     pub teardown_s: f64,
 }
 
-/// What called MPI in base runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
-    /// The file of the process.
-    pub program: PathBuf,
-    /// Its arguments; none if they were not the same in all runs.
-    pub args: Option<Vec<String>>,
+/// Whether what called MPI is the program of a command, or what its first line names if it is a script.
+pub fn is_command(ran: &Ran, command: &[String]) -> bool {
+    let file = |name: &String| in_path(OsStr::new(name)).and_then(|path| path.canonicalize().ok());
+    let Some((name, given)) = command.split_first() else { return false };
+    let Some(program) = file(name) else { return false };
+    // An interpreter has its script before the arguments of that.
+    let of_script = |args: &Vec<String>| {
+        let at = args.len().checked_sub(command.len());
+        at.is_some_and(|at| file(&args[at]).as_ref() == Some(&program) && args[at + 1..] == *given)
+    };
+    program == ran.program || ran.args.as_ref().is_some_and(of_script)
 }
-
-impl Ran {
-    /// What all ranks of all runs ran; none if they did not run the same.
-    pub fn in_all(traces: &[Trace]) -> Option<Ran> {
-        let headers = || traces.iter().flat_map(|trace| trace.ranks().filter_map(|rank| trace.header(rank)));
-        let first = headers().next()?;
-        let same_args = headers().all(|header| header.args == first.args);
-        headers()
-            .all(|header| header.program == first.program)
-            .then(|| Ran { program: PathBuf::from(&first.program), args: same_args.then(|| first.args.clone()) })
-    }
-
-    /// Whether it is the program of a command, or what its first line names if it is a script.
-    pub fn is(&self, command: &[String]) -> bool {
-        let file = |name: &String| in_path(OsStr::new(name)).and_then(|path| path.canonicalize().ok());
-        let Some((name, given)) = command.split_first() else { return false };
-        let Some(program) = file(name) else { return false };
-        // An interpreter has its script before the arguments of that.
-        let of_script = |args: &Vec<String>| {
-            let at = args.len().checked_sub(command.len());
-            at.is_some_and(|at| file(&args[at]).as_ref() == Some(&program) && args[at + 1..] == *given)
-        };
-        program == self.program || self.args.as_ref().is_some_and(of_script)
-    }
-}
-
 /// Runs the program once under the tracer, which records to `folder`.
 ///
 /// # Errors
@@ -146,10 +125,11 @@ mod tests {
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         let program = Path::new("/bin/sh").canonicalize().expect("there is a shell");
         let ran = |args: &[&str]| Ran { program: program.clone(), args: Some(words(args)) };
-        assert!(ran(&["other"]).is(&words(&["sh", "1"])), "by its file");
-        assert!(ran(&["-e", script, "1"]).is(&words(&[script, "1"])), "as its interpreter");
-        assert!(!ran(&["-e", script, "2"]).is(&words(&[script, "1"])));
-        assert!(!ran(&["1"]).is(&words(&["env", "sh", "1"])) && !ran(&[]).is(&words(&[script])));
-        assert!(!Ran { program, args: None }.is(&words(&[script])));
+        assert!(is_command(&ran(&["other"]), &words(&["sh", "1"])), "by its file");
+        assert!(is_command(&ran(&["-e", script, "1"]), &words(&[script, "1"])), "as its interpreter");
+        assert!(!is_command(&ran(&["-e", script, "2"]), &words(&[script, "1"])));
+        assert!(!is_command(&ran(&["1"]), &words(&["env", "sh", "1"])));
+        assert!(!is_command(&ran(&[]), &words(&[script])));
+        assert!(!is_command(&Ran { program, args: None }, &words(&[script])));
     }
 }

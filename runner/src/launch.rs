@@ -326,15 +326,13 @@ pub fn in_path(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// Refuses a program that is not here.
+/// The path of a program of a command.
 ///
 /// # Errors
-/// If it is not.
-pub fn refuse_missing(program: &str) -> Result<()> {
-    match in_path(OsStr::new(program)) {
-        Some(_) => Ok(()),
-        None => Err(Refusal::Input(format!("there is no program {program}. Check the path.")).into()),
-    }
+/// If it is not here.
+pub fn program_path(program: &str) -> Result<PathBuf> {
+    let missing = || Refusal::Input(format!("there is no program {program}. Check the path."));
+    in_path(OsStr::new(program)).ok_or_else(|| missing().into())
 }
 
 /// The family of the MPI library that a program was linked with, by the names in its dynamic section.

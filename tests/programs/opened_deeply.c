@@ -32,7 +32,6 @@ int main(int n, char **words) {
         sum += round_of(own, after, before, i);
     }
     CHECK(sum == 10 * ranks);
-    // Of one that needs no MPI nothing changes.
     void *other = dlopen("libm.so.6", RTLD_NOW | RTLD_DEEPBIND);
     double (*floored)(double) = (double (*)(double))dlsym(other, "floor");
     beat();

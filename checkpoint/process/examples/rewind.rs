@@ -113,6 +113,7 @@ fn back(scratch: &std::path::Path, round: usize) -> Result<MainState, Box<dyn An
         }
     }
     files::restore(&image.files, scratch)?;
+    signal_state::take_none();
     signal_state::restore(&image.signals);
     // SAFETY: the memory is back.
     unsafe {

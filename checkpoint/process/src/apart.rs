@@ -2,12 +2,13 @@
 //! are opened again and for what MPI opens and deletes by name.
 use crate::overlay::{self, Opened};
 pub use crate::overlay::{lacks, note};
+use crate::plain::copy_data;
 pub use crate::plain::is_special;
 use crate::space::PAGE;
 use crate::sys::{error, failed};
 use libc::{EEXIST, ENOENT, c_int};
 use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind::AlreadyExists, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind::AlreadyExists};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -38,14 +39,18 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
     match content {
         // Zeros are left out: holes stay holes.
         Some(content) => {
-            let pages = content.chunks(PAGE).enumerate().filter(|(_, page)| page.iter().any(|byte| *byte != 0));
-            pages.into_iter().try_for_each(|(at, page)| draft.as_file().write_all_at(page, (at * PAGE) as u64))?;
+            let mut pages = content.chunks(PAGE).enumerate().filter(|(_, page)| page.iter().any(|byte| *byte != 0));
+            pages.try_for_each(|(at, page)| draft.as_file().write_all_at(page, (at * PAGE) as u64))?;
         }
         None if path.is_file() => {
             let from = File::open(path)?;
             let mode = from.metadata()?.permissions().mode() & 0o777 | 0o600;
             draft.as_file().set_permissions(Permissions::from_mode(mode))?;
-            copy_data(&from, draft.as_file(), size)?;
+            // SAFETY: open files, at their beginnings.
+            let copied = unsafe { copy_data(from.as_raw_fd() as isize, draft.as_raw_fd() as isize, size as usize) };
+            if failed(copied) {
+                return Err(io::Error::from_raw_os_error(-copied as i32));
+            }
         }
         None => {}
     }
@@ -54,27 +59,6 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
         Err(error) if error.kind() != AlreadyExists => Err(error),
         _ => Ok(copy),
     }
-}
-
-/// Copies as much of a file, and leaves out its holes.
-fn copy_data(mut from: &File, mut to: &File, size: u64) -> io::Result<()> {
-    let seek = |at: u64, whence: i32| {
-        // SAFETY: moves in an open file.
-        let found = unsafe { libc::lseek(from.as_raw_fd(), at as libc::off_t, whence) };
-        u64::try_from(found).map_err(|_| io::Error::last_os_error())
-    };
-    let mut at = 0;
-    while at < size {
-        let data = match seek(at, libc::SEEK_DATA) {
-            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => break,
-            data => data?,
-        };
-        at = seek(data, libc::SEEK_HOLE)?.min(size);
-        from.seek(SeekFrom::Start(data))?;
-        to.seek(SeekFrom::Start(data))?;
-        io::copy(&mut from.take(at.saturating_sub(data)), &mut to)?;
-    }
-    Ok(())
 }
 
 /// What stands for a file that the program reads. One that is shorter than at the cut is another one.

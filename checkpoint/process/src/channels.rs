@@ -12,6 +12,8 @@ use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// What a channel is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -265,12 +267,23 @@ fn timer(fd: RawFd, info: &str) -> Option<Channel> {
     if set & libc::TFD_TIMER_CANCEL_ON_SET != 0 {
         return None;
     }
-    let mut time = [0i64; 4];
-    // SAFETY: room for an `itimerspec`.
-    let asked = unsafe { libc::timerfd_gettime(fd, time.as_mut_ptr().cast()) };
-    // Those of its interval are counted when it is asked for.
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok().filter(|_| asked == 0)?;
-    Some(Channel::Timer { clock, time, ticks: field(&info, "ticks:")?.parse().ok()? })
+    let left = || {
+        let mut time = [0i64; 4];
+        // SAFETY: room for an `itimerspec`.
+        let asked = unsafe { libc::timerfd_gettime(fd, time.as_mut_ptr().cast()) };
+        // Those of its interval are counted when it is asked for.
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok().filter(|_| asked == 0)?;
+        Some(Channel::Timer { clock, time, ticks: field(&info, "ticks:")?.parse().ok()? })
+    };
+    let is_set = |timer: &Channel| !matches!(timer, Channel::Timer { time: [.., 0, 0], .. });
+    // The kernel tells the same of one that is due, but has not rung yet, as of one that is not set.
+    for _ in 0..3 {
+        match left() {
+            Some(timer) if !is_set(&timer) => sleep(Duration::from_millis(1)),
+            told => return told,
+        }
+    }
+    left()
 }
 
 fn watcher(info: &str, all: impl Iterator<Item = RawFd>) -> Option<Channel> {

@@ -3,7 +3,7 @@
 //! *lower half*), so that they can be saved and brought back elsewhere.
 //!
 //! Order of a start: [`prepare`], [`files::release`], [`gate::install`], [`fence::install`], [`run`]. Order of a restart
-//! in place of [`run`]: memory, [`space::set_state`], [`files::restore`], [`signal_state::restore`], [`settings::restore`],
+//! in place of [`run`]: [`signal_state::take_none`], memory, [`space::set_state`], [`files::restore`], [`signal_state::restore`], [`settings::restore`],
 //! [`threads::restore_main`], [`threads::recreate`], [`processor_time::go_on`], [`signal_state::start_timers`],
 //! [`threads::release`], [`threads::resume`].
 pub mod apart;

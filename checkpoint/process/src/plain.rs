@@ -83,11 +83,11 @@ pub(crate) fn duplicate_link(from: &Text, to: &Text, text: &mut Text) -> isize {
     }
 }
 
-/// Copies what a file of this size holds, and leaves out its holes. Zero, or an error.
+/// Copies what a file holds in as many bytes, and leaves out its holes. Zero, or an error.
 ///
 /// # Safety
 /// Descriptors of files that are the caller's, at their beginnings.
-unsafe fn copy_data(source: isize, target: isize, size: usize) -> isize {
+pub(crate) unsafe fn copy_data(source: isize, target: isize, size: usize) -> isize {
     let mut at = 0;
     // SAFETY: the caller's descriptors.
     unsafe {

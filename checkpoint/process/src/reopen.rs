@@ -112,8 +112,11 @@ fn reopen(file: &OpenFile, scratch: &Path, remaking: &mut Remaking) -> io::Resul
         // A folder that the run has made is where its copies are.
         What::Special(path) => apart::find(path),
         What::Named { path, size } => {
-            let read = if file.reads() { apart::as_long(path, *size)? } else { path.clone() };
-            if file.writes() { apart::copy(path, *size, None)? } else { read }
+            let read = file.reads().then(|| apart::as_long(path, *size)).transpose()?;
+            match read {
+                Some(read) if !file.writes() => read,
+                _ => apart::copy(path, *size, None)?,
+            }
         }
         What::Unnamed(content) => {
             let mut copy = tempfile::NamedTempFile::new_in(scratch)?;

@@ -112,9 +112,14 @@ pub fn save(timers: Timers) -> SignalState {
     SignalState { actions: SLOTS.iter().map(Slot::load).collect(), timers }
 }
 
-/// Brings back the signals of an image. The calling thread takes none.
-pub fn restore(state: &SignalState) {
+/// Has the calling thread, and those that it makes from now on, take none of the program's signals. A thread that has done its
+/// work may not have ended yet when the first timer of an image rings.
+pub fn take_none() {
     sys::set_mask(visible(!0));
+}
+
+/// Brings back the signals of an image. The calling thread [takes none](take_none).
+pub fn restore(state: &SignalState) {
     for (i, action) in state.actions.iter().enumerate().take(SIGNALS) {
         let signal = i + 1;
         SLOTS[i].store(action);

@@ -1,10 +1,10 @@
 //! `phasecast sign`: base runs under the tracer, their analysis, and the signature file; with images (the usual case) a
 //! third run saves them, and a prediction on this machine verifies them.
-use crate::base::{self, BaseRun, Ran};
+use crate::base::{self, BaseRun};
 use crate::cli;
 use crate::commands::analyze;
 use crate::exit::Refusal;
-use crate::launch::{Launcher, catch_interrupts, go_on, refuse_missing};
+use crate::launch::{Launcher, catch_interrupts, go_on, program_path};
 use crate::output::{self, note, percent, seconds, shell, shell_with};
 use crate::restart::plan::{self, plan};
 use crate::restart::predict::Wish;
@@ -22,6 +22,7 @@ use phasecast_analyzer::{Analysis, Method, Order, Settings};
 use phasecast_checkpoint::Taken;
 use phasecast_prediction::Prediction;
 use phasecast_trace::Trace;
+use phasecast_trace::awaited::Ran;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -93,7 +94,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
     let program = &args.command[0];
     // A launcher of the user's may start it elsewhere; images want to know its file.
     if !args.live || args.launcher.is_none() {
-        refuse_missing(program)?;
+        program_path(program)?;
     }
     catch_interrupts();
     let launcher = Launcher::find(args.launcher.as_deref(), args.n, Path::new(program))?;

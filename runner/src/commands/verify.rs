@@ -2,17 +2,16 @@
 use crate::commands::compare;
 use crate::commands::predict::{PRECISION, duration, introduce};
 use crate::exit::Refusal;
-use crate::launch::{catch_interrupts, in_path};
+use crate::launch::{catch_interrupts, program_path};
 use crate::output::{self, percent, seconds};
 use crate::restart::predict::Wish;
 use crate::restart::preflight::fit_launcher;
 use crate::restart::save::digest;
 use crate::restart::verify::{true_runs, verify};
 use crate::signature::Signature;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// Test a signature with images on its base machine: does it predict its own program?
@@ -77,10 +76,7 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
 /// Refuses to compare with another program than the one that was signed.
 fn same_program(signature: &Signature) -> Result<()> {
     let name = &signature.manifest.command[0];
-    let Some(path) = in_path(OsStr::new(name)) else {
-        let what = format!("the program {name} is needed for a true run, and it is not there. Put it there.");
-        return Err(Refusal::Input(what).into());
-    };
+    let path = program_path(name).context("a true run needs the program")?;
     let (sha256, _) = digest(&path)?;
     match &signature.manifest.images {
         Some(images) if images.program.sha256 != sha256 => {

@@ -1,6 +1,6 @@
 //! The live prediction: runs the program on this (target) machine under the tracer, only until its phases have been
 //! measured, and adds up time x weight.
-use crate::launch::{Launcher, refuse_missing};
+use crate::launch::{Launcher, program_path};
 use crate::live::observe::{Observation, Outcome};
 use crate::live::track::Tracker;
 use crate::output::{note, shell};
@@ -47,7 +47,7 @@ pub fn predict(signature: &Signature, wish: &Wish<'_>, begun: Instant) -> Result
     let command = if wish.command.is_empty() { &manifest.command } else { wish.command };
     // A launcher of the user's may start it elsewhere.
     if wish.launcher.is_none() {
-        refuse_missing(&command[0])?;
+        program_path(&command[0])?;
     }
     let launcher = Launcher::find(wish.launcher, manifest.ranks, Path::new(&command[0]))?;
     let scratch = Scratch::here()?;

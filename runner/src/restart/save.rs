@@ -1,7 +1,7 @@
 //! The third run of `phasecast sign`: the program under the host, which saves images at the planned cuts. A cut that is
 //! refused is tried again beside its place, in one more run.
-use crate::base::Ran;
-use crate::launch::{Launcher, POLL, in_path, interrupted};
+use crate::base::is_command;
+use crate::launch::{Launcher, POLL, interrupted, program_path};
 use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
 use crate::restart::plan::cuts;
 use crate::restart::preflight::page_bytes;
@@ -13,10 +13,10 @@ use phasecast_analyzer::{Analysis, Order};
 use phasecast_checkpoint::job::{CheckpointReport, Cut, Job, Program};
 use phasecast_checkpoint::{MadeAfter, Taken};
 use phasecast_image::{Content, State};
-use phasecast_trace::awaited::Awaited;
+use phasecast_trace::awaited::{Awaited, Ran};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -122,9 +122,8 @@ impl Saving<'_> {
         };
         let cuts = places.iter().enumerate().map(cut).collect::<Result<Vec<_>>>()?;
         let (program, args) = self.command.split_first().context("no program is given")?;
-        let path = in_path(OsStr::new(program)).with_context(|| format!("there is no program {program}"))?;
         // By the name that it is called by: Python finds its environment by that.
-        let program = Program { path: std::path::absolute(path)?, args: args.to_vec() };
+        let program = Program { path: std::path::absolute(program_path(program)?)?, args: args.to_vec() };
         let patience_s = SLOWER * places.iter().map(|&after| self.skew_s(after)).fold(0.0, f64::max) + CUT_PATIENCE_S;
         let cpu = Some(self.baseline.name().to_string());
         let job = Job::Checkpoint {
@@ -147,11 +146,11 @@ impl Saving<'_> {
 
     /// The words by which a host waits for the program, where the command is not what calls MPI, but starts it.
     fn awaiting(&self, job: &Path) -> Result<Vec<OsString>> {
-        let Some(Ran { program, args }) = self.ran.clone().filter(|ran| !ran.is(self.command)) else {
+        let Some(ran) = self.ran.clone().filter(|ran| !is_command(ran, self.command)) else {
             return Ok(Vec::new());
         };
         let host = std::env::current_exe().context("cannot find out where the command phasecast is")?;
-        let awaited = serde_json::to_string(&Awaited { program, args, host, job: job.to_owned() })?;
+        let awaited = serde_json::to_string(&Awaited { ran, host, job: job.to_owned() })?;
         let command = self.command.iter().map(OsString::from);
         Ok(["awaits".into(), awaited.into()].into_iter().chain(command).collect())
     }
@@ -248,7 +247,7 @@ impl Saving<'_> {
     /// # Errors
     /// If the program or an image cannot be read.
     pub fn describe(&self, saved: &Saved, edges: Vec<crate::restart::manifest::EdgeTimes>) -> Result<Images> {
-        let path = in_path(OsStr::new(&self.command[0])).context("the program is gone")?;
+        let path = program_path(&self.command[0])?;
         let (sha256, bytes) = digest(&path)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Ok(Images {
