@@ -7,7 +7,7 @@ use common::{Compiler, mpi5_include};
 use phasecast_abi::{Abi, CountLayout, Domain, Kind, Status, Value, constants};
 
 /// Constants younger than MPI 3.1, or optional: the only ones that a header may lack.
-const YOUNG: [&str; 36] = [
+const YOUNG: [&str; 37] = [
     "MPI_BUFFER_AUTOMATIC",
     "MPI_COMBINER_VALUE_INDEX",
     "MPI_COMM_TYPE_HW_GUIDED",
@@ -41,6 +41,7 @@ const YOUNG: [&str; 36] = [
     "MPI_INFO_ENV",
     "MPI_LB",
     "MPI_UB",
+    "MPIR_ERRORS_THROW_EXCEPTIONS",
     "MPIX_SHORT_FLOAT",
     "MPIX_C_SHORT_FLOAT_COMPLEX",
     "MPIX_CXX_SHORT_FLOAT_COMPLEX",

@@ -43,6 +43,7 @@ pub(super) const HANDLES: &[Constant] = &[
     row("MPI_ERRORS_ARE_FATAL", Handle(Errhandler), S("ompi_mpi_errors_are_fatal"), N(0x54000000), N(0x141)),
     row("MPI_ERRORS_ABORT", Handle(Errhandler), S("ompi_mpi_errors_abort"), N(0x54000003), N(0x142)),
     row("MPI_ERRORS_RETURN", Handle(Errhandler), S("ompi_mpi_errors_return"), N(0x54000001), N(0x143)),
+    row("MPIR_ERRORS_THROW_EXCEPTIONS", Handle(Errhandler), S("ompi_mpi_errors_throw_exceptions"), N(0x54000002), A),
     row("MPI_REQUEST_NULL", Handle(Request), S("ompi_request_null"), N(0x2c000000), N(0x180)),
     row("MPI_DATATYPE_NULL", Handle(Datatype), S("ompi_mpi_datatype_null"), N(0x0c000000), N(0x200)),
     row("MPI_AINT", Handle(Datatype), S("ompi_mpi_aint"), N(0x4c000843), N(0x201)),

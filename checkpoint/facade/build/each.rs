@@ -46,9 +46,9 @@ pub fn types(procedure: &Procedure, i: usize) -> String {
     format!("each::Types::new(a{i}, ranks, buffer{buffer}).{until}()")
 }
 
-/// The constants of Open MPI's C interface that are a buffer.
+/// The constants of Open MPI's C interface that are a buffer, or a kind of topology.
 pub fn constants(text: &mut String) {
-    for name in ["MPI_BOTTOM", "MPI_IN_PLACE"] {
+    for name in ["MPI_BOTTOM", "MPI_IN_PLACE", "MPI_CART", "MPI_GRAPH"] {
         let Some(Value::Number(number)) = constant(name).map(|c| c.value(Abi::OpenMpi)) else {
             panic!("{name} is a number of Open MPI");
         };

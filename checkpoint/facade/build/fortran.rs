@@ -4,9 +4,6 @@ use phasecast_abi::{
 };
 use std::fmt::Write;
 
-/// Places for functions of error handlers: as in `src/fortran.rs`.
-const PLACES: usize = 128;
-
 /// The entries, and what else of `src/fortran.rs` follows from tables.
 pub fn entries() -> String {
     let mut text = String::new();
@@ -15,7 +12,6 @@ pub fn entries() -> String {
     }
     predefined(&mut text);
     crate::each::constants(&mut text);
-    handlers(&mut text);
     addresses(&mut text);
     text
 }
@@ -105,7 +101,7 @@ fn parameter(procedure: &Procedure, i: usize, p: &Param, of: &str, short: bool) 
             let which = if i == 0 { "copy" } else { "delete" };
             (none(), format!("fortran::{which} as *const () as usize"), none())
         }
-        Kind::Function => (none(), format!("fortran::handler(a{i}, s::MPI_{of}_c2f)"), none()),
+        Kind::Function => (none(), format!("closures::of_fortran(a{i}, s::MPI_{of}_c2f)"), none()),
         Kind::ExtraState => (none(), format!("fortran::key(a0, a1, a{i}, s::MPI_{of}_c2f, {short})"), none()),
         Kind::AttributeValue if p.direction == Direction::In => {
             (none(), format!("fortran::value_in(a{i}, {short})"), none())
@@ -197,13 +193,4 @@ fn addresses(text: &mut String) {
         }
     }
     text.push_str("];\n");
-}
-
-/// The entries of error handlers for C: each says its place and goes on to what they share.
-fn handlers(text: &mut String) {
-    text.push_str("/// Entries of error handlers, 16 bytes each.\n#[unsafe(naked)]\npub(crate) unsafe extern \"C\" fn handlers() {\n    core::arch::naked_asm!(\n");
-    for place in 0..PLACES {
-        let _ = writeln!(text, "        \".balign 16\", \"mov edx, {place}\", \"jmp {{to}}\",");
-    }
-    text.push_str("        to = sym fortran::handle\n    )\n}\n");
 }

@@ -34,6 +34,7 @@ fn main() -> std::io::Result<()> {
         }
     }
     symbol("phasecast_facade_starts", &ask(PROCEDURES.len()));
+    symbol("phasecast_facade_replaces", &format!("\"mov r10d, {}\", \"jmp [r11]\"", 2 * PROCEDURES.len() + 1));
     for (name, slot) in [("clock_gettime", 1), ("gettimeofday", 2)] {
         let call = format!("\"sub rsp, 8\", \"call [r11 + {}]\", \"add rsp, 8\"", 8 * slot);
         let tell = "\"test eax, eax\", \"js 3f\", \"ret\", \"3:\", \"mov edi, eax\", \"jmp {tell}\"";

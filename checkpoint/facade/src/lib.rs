@@ -1,9 +1,11 @@
 //! What a program in the upper half calls instead of its MPI library: every `MPI_X` and `PMPI_X` as a jump through the
-//! gate, and the clocks, which go to the lower half's vDSO because the upper one has none; and those entries of Fortran
-//! that do not come to C's by themselves ([`fortran`]). Almost all state is the host's.
+//! gate, and the clocks, which go to the lower half's vDSO because the upper one has none; those entries of Fortran
+//! that do not come to C's by themselves ([`fortran`]), and what libraries for C++ ask of theirs for C ([`cxx`]). Almost all state is the host's.
 //!
 //! It uses nothing of std that is more than an instruction: it is mapped into a libc that is not the host's.
 
+mod closures;
+mod cxx;
 mod each;
 mod fortran;
 mod generalized;
@@ -11,6 +13,7 @@ mod generalized;
 /// Fortran's entries.
 #[allow(non_snake_case, clippy::collapsible_if)]
 mod entries {
+    use crate::closures;
     use crate::each;
     use crate::fortran::{self, call};
     use crate::generalized;

@@ -3,11 +3,12 @@
 //! exception that leaves one goes on where the program has called MPI.
 //!
 //! A callback that is not told whose it is (an operation, an error handler) gets a few instructions of its own that say so.
+use crate::closures::{called, made};
 use crate::forward::forward_with;
 use crate::session::session;
 use crate::upper::{self, Upper};
 use crate::words::{handle_bytes, read_handle, write_handle};
-use phasecast_abi::{Kind, Symbols};
+use phasecast_abi::{Abi, Kind, Symbols};
 use phasecast_process::gate::{Frame, call_upper};
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;
@@ -20,6 +21,13 @@ thread_local! {
     /// The stack pointer with which the calling thread has gone into a function of the program that MPI called, and in
     /// which of the [`LIVES`]; zero outside of one.
     static CALLED: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
+    /// A code of the library, and what the last error handler has made of it, if that counts.
+    static MADE_OF: Cell<Option<(i32, i32)>> = const { Cell::new(None) };
+}
+
+/// What an error handler of a program of MPICH's interface has made of the library's code that this call returns.
+pub fn made_of(code: i32) -> Option<i32> {
+    MADE_OF.take().filter(|&(of, _)| of == code).map(|(_, made)| made)
 }
 
 /// Threads that are in a function of the program that MPI called.
@@ -145,7 +153,7 @@ unsafe extern "C" fn operation_entry() {
 
 /// An operation of the program.
 struct Operation {
-    function: usize,
+    function: AtomicUsize,
     /// Number of its object, once it is made.
     number: AtomicU32,
     /// The program's function takes a large count, and the library knows int counts only.
@@ -177,7 +185,8 @@ unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datat
     unsafe {
         let wide = if operation.widen { i64::from(*(length as *const i32)) } else { 0 };
         let length = if operation.widen { &raw const wide as usize } else { length };
-        upper(operation.function, [input, output, length, &raw mut above as usize, 0, 0]);
+        let (function, closure) = called(&operation.function);
+        upper(function, [input, output, length, &raw mut above as usize, closure, 0]);
     }
 }
 
@@ -188,16 +197,14 @@ unsafe extern "C" fn operation(input: usize, output: usize, length: usize, datat
 pub unsafe fn create_operation(index: usize, shape: &'static crate::shape::Shape, args: &[usize; 14]) -> usize {
     let widen = shape.procedure.name == "MPI_Op_create_c" && session().library.function(index).is_none();
     let index = if widen { crate::calls::index("MPI_Op_create") } else { index };
-    let operation = Operation { function: args[0], number: AtomicU32::new(u32::MAX), widen };
+    let operation = Operation { function: AtomicUsize::new(args[0]), number: AtomicU32::new(u32::MAX), widen };
     let operation: &'static Operation = Box::leak(Box::new(operation));
     let entry = thunk(std::ptr::from_ref(operation) as usize, operation_entry);
     // SAFETY: the caller's.
     let result = unsafe { forward_with(index, shape, args, |below| below[0] = entry) };
-    if result as i32 == 0 {
-        let s = session();
-        // SAFETY: the caller's: the new handle.
-        let handle = unsafe { read_handle(args[2], handle_bytes(s.values.upper, Kind::Operation)) };
-        operation.number.store(s.decode(Kind::Operation, handle).unwrap_or(u32::MAX), Relaxed);
+    // SAFETY: the caller's: the new handle.
+    if let Some(number) = unsafe { made(result, Kind::Operation, args[2], vec![&operation.function]) } {
+        operation.number.store(number, Relaxed);
     }
     result
 }
@@ -208,8 +215,11 @@ unsafe extern "C" fn handler_entry() {
     naked_asm!("mov rdx, r10", "jmp {call}", call = sym handler)
 }
 
+/// What an error handler's closure is told of the kind of object: its place here, as MPICH's library for C++ counts.
+const OF_HANDLERS: [Kind; 4] = [Kind::Communicator, Kind::File, Kind::Window, Kind::Session];
+
 /// Kinds of objects that have error handlers, and the function of the program.
-struct Handler(Kind, usize);
+struct Handler(Kind, AtomicUsize);
 
 /// # Safety
 /// Called by the library with the address of a [`Handler`].
@@ -217,7 +227,7 @@ unsafe extern "C" fn handler(object: usize, code: usize, which: usize) {
     // SAFETY: leaked by `create_handler`.
     let Handler(kind, function) = unsafe { &*(which as *const Handler) };
     let mut above = 0usize;
-    let mut error;
+    let (abi, told, mut error);
     {
         let mut s = session();
         // SAFETY: the library's: the object and the code.
@@ -225,11 +235,22 @@ unsafe extern "C" fn handler(object: usize, code: usize, which: usize) {
             let below = read_handle(object, handle_bytes(s.values.lower, *kind));
             let handle = s.callback_handle(*kind, below);
             write_handle(&raw mut above as usize, handle_bytes(s.values.upper, *kind), handle);
-            error = s.up_error(*(code as *const i32) as u32 as usize) as i32;
+            told = s.up_error(*(code as *const i32) as u32 as usize) as i32;
+            (abi, error) = (s.values.upper, told);
         }
     }
     // SAFETY: the program's handler with what the standard says.
-    unsafe { upper(*function, [&raw mut above as usize, &raw mut error as usize, 0, 0, 0, 0]) };
+    unsafe {
+        let (function, closure) = called(function);
+        let kind = OF_HANDLERS.iter().position(|of| of == kind).unwrap_or(0);
+        upper(function, [&raw mut above as usize, &raw mut error as usize, closure, kind, 0, 0]);
+        // MPICH returns from its call what the handler makes of the code, and Open MPI does not.
+        let made = (abi == Abi::Mpich && error != told).then_some((*(code as *const i32), error));
+        MADE_OF.set(made);
+        if made.is_some() {
+            *(code as *mut i32) = code_of(error as u32 as usize);
+        }
+    }
 }
 
 /// `MPI_Comm_create_errhandler` and its kin.
@@ -244,17 +265,24 @@ pub unsafe fn create_handler(index: usize, shape: &'static crate::shape::Shape, 
         _ if name.contains("Session") => Kind::Session,
         _ => Kind::Communicator,
     };
-    let which: &'static Handler = Box::leak(Box::new(Handler(kind, args[0])));
+    let which: &'static Handler = Box::leak(Box::new(Handler(kind, AtomicUsize::new(args[0]))));
     let entry = thunk(std::ptr::from_ref(which) as usize, handler_entry);
     // SAFETY: the caller's.
-    unsafe { forward_with(index, shape, args, |below| below[0] = entry) }
+    unsafe {
+        let result = forward_with(index, shape, args, |below| below[0] = entry);
+        made(result, Kind::Errhandler, args[1], vec![&which.1]);
+        result
+    }
 }
+
+/// The handler that has exceptions of C++ thrown: the program's library for C++ throws them, by the code that is returned.
+pub unsafe extern "C" fn nothing(_object: usize, _code: usize) {}
 
 /// The functions of an attribute key.
 struct Keyval {
     kind: Kind,
-    copy: usize,
-    delete: usize,
+    copy: AtomicUsize,
+    delete: AtomicUsize,
     extra: usize,
 }
 
@@ -265,7 +293,7 @@ fn code_of(returned: usize) -> i32 {
 
 /// Constants that stand for functions: none, and the one that hands the value on.
 const NO_FUNCTION: usize = 0;
-const HAND_ON: usize = 1;
+pub const HAND_ON: usize = 1;
 
 /// # Safety
 /// Called by the library with the address of a [`Keyval`].
@@ -273,7 +301,8 @@ unsafe extern "C" fn copy_entry(object: usize, key: usize, which: usize, value: 
     // SAFETY: leaked by `create_keyval`; the library's places for the new value and the flag.
     unsafe {
         let keyval = &*(which as *const Keyval);
-        match keyval.copy {
+        let (copy, closure) = called(&keyval.copy);
+        match copy {
             _ if QUIET.load(Relaxed) => {
                 *(flag as *mut i32) = 0;
                 0
@@ -292,7 +321,8 @@ unsafe extern "C" fn copy_entry(object: usize, key: usize, which: usize, value: 
                     let mut s = session();
                     (s.callback_handle(keyval.kind, object), s.callback_handle(Kind::Keyval, key & 0xffff_ffff))
                 };
-                code_of(upper(function, [object, key, keyval.extra, value, new, flag]))
+                let extra = if closure == 0 { keyval.extra } else { closure };
+                code_of(upper(function, [object, key, extra, value, new, flag]))
             }
         }
     }
@@ -308,14 +338,16 @@ unsafe extern "C" fn delete_entry(object: usize, key: usize, value: usize, which
             return 0;
         }
         session().attribute_deleted(keyval.kind, object, value);
-        if keyval.delete <= HAND_ON {
+        let (delete, closure) = called(&keyval.delete);
+        if delete <= HAND_ON {
             return 0;
         }
         let (object, key) = {
             let mut s = session();
             (s.callback_handle(keyval.kind, object), s.callback_handle(Kind::Keyval, key & 0xffff_ffff))
         };
-        code_of(upper(keyval.delete, [object, key, value, keyval.extra, 0, 0]))
+        let extra = if closure == 0 { keyval.extra } else { closure };
+        code_of(upper(delete, [object, key, value, extra, 0, 0]))
     }
 }
 
@@ -330,14 +362,17 @@ pub unsafe fn create_keyval(index: usize, shape: &'static crate::shape::Shape, a
         _ if name.contains("Win") => Kind::Window,
         _ => Kind::Communicator,
     };
-    let keyval: &'static Keyval = Box::leak(Box::new(Keyval { kind, copy: args[0], delete: args[1], extra: args[3] }));
+    let [copy, delete] = [args[0], args[1]].map(AtomicUsize::new);
+    let keyval: &'static Keyval = Box::leak(Box::new(Keyval { kind, copy, delete, extra: args[3] }));
     // SAFETY: the caller's.
     unsafe {
-        forward_with(index, shape, args, |below| {
+        let result = forward_with(index, shape, args, |below| {
             below[0] = copy_entry as *const () as usize;
             below[1] = delete_entry as *const () as usize;
             below[3] = std::ptr::from_ref(keyval) as usize;
-        })
+        });
+        made(result, Kind::Keyval, args[2], vec![&keyval.copy, &keyval.delete]);
+        result
     }
 }
 

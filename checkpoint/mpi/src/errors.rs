@@ -1,6 +1,7 @@
 //! Error classes and codes of the program's own (`MPI_Add_error_class`, `MPI_Remove_error_class` and their kin): the
 //! library chooses their numbers, and after a restart another library has chosen others. So the program keeps the ones
 //! it got first.
+use crate::callbacks;
 use crate::calls::lower;
 use crate::dispatch::Call;
 use crate::forward::{arguments, forward, forward_with};
@@ -76,7 +77,7 @@ fn add_below(library: &Library, class: Option<i32>) -> Result<i32, i32> {
 impl Session {
     /// The program's form of an error code.
     pub fn up_error(&self, code: usize) -> usize {
-        if let Some(above) = self.errors.up(code as i32) {
+        if let Some(above) = callbacks::made_of(code as i32).or_else(|| self.errors.up(code as i32)) {
             return above as u32 as usize;
         }
         if self.values.same() || code as i32 == 0 {

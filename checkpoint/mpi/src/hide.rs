@@ -6,6 +6,7 @@
 //! until then: for each reference that is bound the dynamic linker asks a resolver in the facade, and that the host, which
 //! looks for the program's library. What the machine's library lacks of what the program has seen is another matter
 //! ([`crate::absent`]).
+use crate::closures;
 use crate::upper::{defined, load_address, look, objects};
 use object::{Object, ObjectSection};
 use phasecast_abi::{Abi, PROCEDURES, Version, by_name};
@@ -24,11 +25,11 @@ const VALUE: u64 = 8;
 const STT_GNU_IFUNC: u8 = 10;
 
 /// Answers what the facade asks, which are calls with indices beyond those of procedures: first those of the resolvers, then
-/// that of its start.
+/// that of its start, and that by which it [replaces functions](closures::replace).
 ///
 /// # Safety
-/// A call of the gate by the facade, with an address in it: of the procedure's symbol if a resolver asks. At its start the
-/// program has one thread.
+/// A call of the gate by the facade, with an address in it but for the last: of the procedure's symbol if a resolver asks. At
+/// its start the program has one thread.
 #[cold]
 pub unsafe fn answer(frame: &Frame, index: usize) -> usize {
     let (_, hooks) = crate::life::host();
@@ -39,7 +40,12 @@ pub unsafe fn answer(frame: &Frame, index: usize) -> usize {
         Some(procedure) => usize::from(unsafe { has(procedure.name, inside, hooks.within) }) * inside,
         None => {
             // SAFETY: the caller's.
-            unsafe { fit(inside, hooks.within) };
+            unsafe {
+                match index - 2 * PROCEDURES.len() {
+                    0 => fit(inside, hooks.within),
+                    _ => closures::replace(inside, frame.arg(1), [frame.arg(2), frame.arg(3)]),
+                }
+            }
             0
         }
     }

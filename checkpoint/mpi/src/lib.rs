@@ -13,6 +13,7 @@ mod blocks;
 mod callbacks;
 mod calls;
 mod changes;
+mod closures;
 mod comms;
 mod completion;
 mod contents;

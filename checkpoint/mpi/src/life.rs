@@ -1,5 +1,5 @@
 //! The program's MPI from its first call to its last: `MPI_Init`, `MPI_Finalize`, and the clock.
-use crate::callbacks::QUIET;
+use crate::callbacks::{self, QUIET};
 use crate::calls::{call_double, lower};
 use crate::dispatch::{Call, dispatch};
 use crate::library::{Library, Versions};
@@ -168,6 +168,11 @@ impl Session {
         // What goes wrong there is told to the program's own communicator.
         let told = library.constant("MPI_ERRORS_RETURN").unwrap_or(0);
         lower!(library, MPI_Comm_set_errhandler(self.private_self, told));
+        if let Some(throws) = self.values.above("MPIR_ERRORS_THROW_EXCEPTIONS") {
+            let mut handler = 0usize;
+            lower!(library, MPI_Comm_create_errhandler(callbacks::nothing as *const () as usize, &raw mut handler));
+            self.values.stand(Kind::Errhandler, throws, handler & mask);
+        }
     }
 }
 

@@ -103,6 +103,12 @@ impl Values {
         known.or_else(|| (self.same() && self.upper == Abi::Mpich && handle >> 30 == 1).then_some(handle))
     }
 
+    /// An object of the library stands for a predefined one of the program from now on.
+    pub fn stand(&mut self, kind: Kind, above: usize, below: usize) {
+        self.down.insert((kind, above), below);
+        self.up.insert((kind, below), above);
+    }
+
     /// Predefined handles of the program, with their form below.
     pub fn predefined(&self) -> impl Iterator<Item = (Kind, usize, usize)> + '_ {
         self.down.iter().map(|(&(kind, above), &below)| (kind, above, below))
