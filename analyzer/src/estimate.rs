@@ -50,7 +50,7 @@ pub struct Estimate {
     pub run_half_width_s: f64,
     /// Sampling error in seconds.
     pub sampling_s: f64,
-    /// Uncertainty of what was never seen, in seconds.
+    /// Uncertainty of what was never seen, and of what was taken off, in seconds.
     pub rest_s: f64,
     /// Noise of the machine from run to run, in seconds.
     pub machine_s: f64,
@@ -60,6 +60,17 @@ pub struct Estimate {
     pub coverage: f64,
     /// The phases, by id.
     pub phases: Vec<PhaseEstimate>,
+}
+
+impl Estimate {
+    /// With times that may all be wrong by this share.
+    #[must_use]
+    pub fn doubted(mut self, share: f64) -> Estimate {
+        self.rest_s = self.rest_s.hypot(share * self.total_s);
+        self.half_width_s = self.sampling_s.hypot(self.rest_s);
+        self.run_half_width_s = self.half_width_s + self.machine_s;
+        self
+    }
 }
 
 /// Whether an occurrence stands out: whether it took much more or much less than the median one in both base runs, like a

@@ -204,6 +204,8 @@ pub struct StepReport {
     pub start_ns: u64,
     /// The same clock at each watched position, or at as many as there was time for: when the call that reached it returned.
     pub times_ns: Vec<u64>,
+    /// What the fence has cost the main thread from the start to each of these, in ns.
+    pub held_ns: Vec<u64>,
     /// Whether all positions (or the program's end) were reached.
     pub finished: bool,
 }

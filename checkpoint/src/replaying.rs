@@ -8,6 +8,7 @@ use crate::{restore, sharing};
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
+use phasecast_process::fence_cost::{self, Cost, Held};
 use phasecast_process::{MadeAfter, fence, files, gate, processor_time, settings, signal_state, space, threads};
 use phasecast_trace::codec;
 use phasecast_trace::model::{boot_id, launcher_rank};
@@ -25,6 +26,9 @@ pub(crate) struct Replay {
     time: Option<Time>,
     /// At so many positions of the step it is decided how long it is to be, if it may be longer.
     decide_at: Option<usize>,
+    /// What the fence had held up before the step and until each of its positions, and what that cost just before it.
+    held: Vec<Held>,
+    cost: Cost,
 }
 
 /// Why a step of a replay has come back to the host's own stack.
@@ -38,6 +42,7 @@ impl Replay {
             && at <= events
         {
             step.times_ns.push(now);
+            self.held.push(Held::so_far());
         }
         if let Some(time) = &self.time
             && self.decide_at.is_some_and(|at| step.times_ns.len() >= at)
@@ -68,6 +73,14 @@ impl Replay {
     pub(crate) fn finished(&mut self) {
         let Some(step) = self.report.steps.last_mut() else { return };
         step.finished = self.watch.len() == step.times_ns.len();
+        self.settle(self.cost);
+    }
+
+    /// Says what the fence has cost in the step.
+    fn settle(&mut self, cost: Cost) {
+        let (Some(step), Some(&first)) = (self.report.steps.last_mut(), self.held.first()) else { return };
+        let until = self.held.iter().skip(1).take(step.times_ns.len());
+        step.held_ns = until.map(|&held| cost.between(first, held)).collect();
     }
 
     pub(crate) fn write(&self) {
@@ -143,7 +156,16 @@ pub(crate) fn replay(
         steps: Vec::new(),
     };
     let time = within.map(|within| Time::new(within, started));
-    *work() = Work::Replay(Replay { out, made, watch: Vec::new(), report, time, decide_at: None });
+    *work() = Work::Replay(Replay {
+        out,
+        made,
+        watch: Vec::new(),
+        report,
+        time,
+        decide_at: None,
+        held: Vec::new(),
+        cost: Cost::default(),
+    });
     let mut remains = Remains::default();
     let mut steps = steps.into_iter().peekable();
     while let Some(step) = steps.next() {
@@ -225,13 +247,15 @@ fn one_step(
         threads::restore_main(&main_state)?;
         threads::recreate(&thread_state)?;
     }
+    replay.cost = fence_cost::measure().unwrap_or_default();
     let restart_s = started.elapsed().as_secs_f64();
     phasecast_mpi::barrier();
     processor_time::go_on(&main_state.used);
     signal_state::start_timers(&signal_state)?;
-    let start_ns = monotonic_ns();
-    let cut = step.cut;
-    replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns: vec![start_ns; there], finished });
+    let (start_ns, cut) = (monotonic_ns(), step.cut);
+    let times_ns = vec![start_ns; there];
+    replay.report.steps.push(StepReport { cut, restart_s, start_ns, times_ns, held_ns: Vec::new(), finished });
+    replay.held = vec![Held::so_far(); there + 1];
     threads::release();
     if !finished {
         // SAFETY: the memory of the image is in place, with all that was there beside it; this is the main thread.
@@ -243,6 +267,7 @@ fn one_step(
     phasecast_mpi::allow_stops();
     // The hooks have had it while the program ran.
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
+    replay.settle(fence_cost::measure().map_or(replay.cost, |cost| cost.mean(replay.cost)));
     replay.progress();
     threads::end()?;
     phasecast_mpi::drain(None, None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;

@@ -111,6 +111,31 @@ fn a_launch_keeps_to_its_time() {
     }
 }
 
+/// What the fence costs is known of each position, and grows with what it holds up: none of the lines of `stencil.c`, all looks
+/// of `lookups.c`.
+#[test]
+fn what_the_fence_costs_is_known() {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let held = |source: &str, args: [&str; 2]| {
+            let args = args.map(String::from).into();
+            let program = Command { mpi, ranks: 2, program: compiled(mpi, source), args };
+            let split = Split::new();
+            let (outcome, reports, images) = split.run(&program, &[Cut { id: 0, events: vec![5; 2] }]);
+            assert!(reports.iter().flat_map(|report| &report.cuts).all(|cut| cut.saved), "{reports:?}: {outcome:?}");
+            let steps = vec![Step { cut: 0, watch: vec![vec![10, 20, 30]; 2] }; 2];
+            let (outcome, reports) = split.replay_within(mpi, 2, &images, steps, None);
+            let held: Vec<Vec<u64>> = reports.iter().flat_map(|r| &r.steps).map(|step| step.held_ns.clone()).collect();
+            assert!(held.len() == 4 && held.iter().all(|held| held.len() == 3), "{reports:?}: {outcome:?}");
+            held
+        };
+        // Ten steps of 100 lookups of three calls, each of which takes far more than a tenth of a microsecond to hold up.
+        let lookups = held("lookups.c", ["60", "100"]);
+        assert!(lookups.iter().all(|h| h[0] < h[1] && h[1] + 300_000 < h[2]), "{mpi:?}: {lookups:?}");
+        let stencil = held("stencil.c", ["128", "60"]);
+        assert!(stencil.iter().all(|held| held[2] < 300_000), "{mpi:?}: {stencil:?}");
+    }
+}
+
 /// Where it is decided how long a step is, ranks wait for the first one, which may need a rank whose long message one of those
 /// that wait has not asked for yet.
 #[test]

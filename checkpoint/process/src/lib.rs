@@ -17,6 +17,7 @@ mod entering;
 mod error;
 mod exec;
 pub mod fence;
+pub mod fence_cost;
 pub mod files;
 pub mod gate;
 mod gate_clock;

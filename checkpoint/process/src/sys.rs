@@ -1,6 +1,10 @@
 //! System calls without the C library: they set no `errno`, hence need no thread-local storage, hence work under the
 //! thread pointer of either half.
 use std::arch::asm;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// As many calls were made here, but for what threads have counted at the same time.
+pub(crate) static CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// A system call; a negative result is an error number.
 ///
@@ -9,6 +13,7 @@ use std::arch::asm;
 #[inline(always)]
 pub(crate) unsafe fn call(number: usize, args: [usize; 6]) -> isize {
     let result: isize;
+    CALLS.store(CALLS.load(Relaxed).wrapping_add(1), Relaxed);
     // SAFETY: the caller's; the kernel changes rax, rcx and r11 only.
     unsafe {
         asm!("syscall", inlateout("rax") number as isize => result,

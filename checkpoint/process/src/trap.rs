@@ -3,8 +3,8 @@
 use crate::own::{self, Who};
 use crate::sys::{self, error, syscall};
 use crate::{
-    descriptors, ending, exec, gate, identity, mappings, named, numbers, processor_time, signals, stub, system_v,
-    threads, timers, working_folder,
+    descriptors, ending, exec, fence_cost, gate, identity, mappings, named, numbers, processor_time, signals, stub,
+    system_v, threads, timers, working_folder,
 };
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -73,6 +73,7 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
         }
         return;
     }
+    let begun = fence_cost::Begun::now();
     let r = &context.uc_mcontext.gregs;
     let number = r[REG_RAX as usize];
     let args = [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9].map(|i| r[i as usize] as usize);
@@ -80,6 +81,7 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
     // SAFETY: the registers are those of a system call of the upper half.
     let result = unsafe { carry_out(&mut call) };
     context.uc_mcontext.gregs[REG_RAX as usize] = result as i64;
+    begun.ends();
 }
 
 unsafe fn carry_out(call: &mut Call) -> isize {

@@ -2,6 +2,7 @@
 //! [`plan`]), saving it ([`save`]) as the base run was ([`recorded`]), restarting ([`replay`]) what there is time for
 //! ([`schedule`]) until the answer is known well enough ([`predict`]), the check on the base machine ([`verify`]) and of
 //! a target ([`preflight`]).
+mod held;
 pub mod host;
 pub mod manifest;
 pub mod plan;

@@ -95,6 +95,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         precise = now.half_width_s <= wish.precision * now.total_s;
     };
     let mut prediction = assemble(manifest, analysis, &answer, &seen);
+    notes.extend(seen.replayed.held_note());
     prediction.notes = notes;
     prediction.set_s = begun.elapsed().as_secs_f64();
     Ok(prediction)
@@ -166,7 +167,7 @@ fn estimate(analysis: &Analysis, images: &Images, seen: &Seen) -> Estimate {
     let (init, finalize) = (&seen.replayed.init_s, &seen.replayed.finalize_s);
     let ranks = images.edges.iter().enumerate();
     let edges: Vec<Edge> = ranks.map(|(rank, e)| e.with_launch(of(init, rank), of(finalize, rank))).collect();
-    estimate_restarts(analysis, &seen.replayed.restarts, &edges, CONFIDENCE)
+    estimate_restarts(analysis, &seen.replayed.restarts, &edges, CONFIDENCE).doubted(seen.replayed.doubt())
 }
 
 fn assemble(manifest: &Manifest, analysis: &Analysis, estimate: &Estimate, seen: &Seen) -> Prediction {

@@ -2,6 +2,7 @@
 //! their progress.
 use crate::exit::Refusal;
 use crate::launch::{Launch, Launcher, POLL, interrupted};
+use crate::restart::held::{held, piece_times};
 use crate::restart::manifest::Images;
 use crate::restart::windows::Window;
 use crate::restart::{plan, waiting};
@@ -45,6 +46,8 @@ pub struct Replayed {
     pub warmup_s: f64,
     /// See `restart_s`.
     pub measured_s: f64,
+    /// Of the time measured, what the fence has cost, in seconds. The restarts' times are without it.
+    pub held_s: f64,
     /// The MPI library.
     pub mpi: String,
 }
@@ -235,13 +238,17 @@ impl<'a> Replayer<'a> {
             if !fits || ranks.iter().any(|report| report.times_ns.len() != pieces) {
                 bail!("the times of restart {at} are not as many as were asked for");
             }
-            let times: Vec<Vec<Nanos>> = ranks.iter().map(|report| piece_times(report)).collect();
+            let ran: Vec<Vec<Nanos>> = ranks.iter().map(|report| piece_times(report, &[])).collect();
             let sum = |of: &[Nanos]| of.iter().map(|t| t.seconds()).sum::<f64>();
-            let most = |of: &dyn Fn(&Vec<Nanos>) -> f64| times.iter().map(of).fold(0.0, f64::max);
+            let most = |of: &dyn Fn(&Vec<Nanos>) -> f64| ran.iter().map(of).fold(0.0, f64::max);
             replayed.restart_s += ranks.iter().map(|r| r.restart_s).fold(0.0, f64::max);
             replayed.warmup_s += most(&|t| sum(&t[..window.warm]));
             replayed.measured_s += most(&|t| sum(&t[window.warm..]));
-            let times = times.into_iter().map(|mut t| t.split_off(window.warm)).collect();
+            let all_s = ran.iter().map(|times| sum(times)).fold(0.0, f64::max);
+            let held = held(&ranks, all_s);
+            let from = window.warm.checked_sub(1).map_or(0, |last| held[last]);
+            replayed.held_s += held.last().map_or(0.0, |&all| Nanos(all - from).seconds());
+            let times = ranks.iter().map(|report| piece_times(report, &held).split_off(window.warm)).collect();
             replayed.restarts.push(Restart { first: window.pieces().start, times });
         }
         // A rank's clock is that of the launcher only on this machine, and if it is the monotonic one.
@@ -260,18 +267,6 @@ impl<'a> Replayer<'a> {
         }
         Ok(replayed)
     }
-}
-
-/// The times of all pieces that ran, warm-up first. A rank without events in a piece is at its end when it is at the end of
-/// the one before.
-fn piece_times(report: &StepReport) -> Vec<Nanos> {
-    let mut before = report.start_ns;
-    let time = |&at: &u64| {
-        let from = before;
-        before = at.max(from);
-        Nanos(before - from)
-    };
-    report.times_ns.iter().map(time).collect()
 }
 
 /// Hosts under a launcher. Ended when dropped, with all processes on this machine that carry the job's name.

@@ -53,6 +53,7 @@ impl Seen {
         all.restart_s += more.restart_s;
         all.warmup_s += more.warmup_s;
         all.measured_s += more.measured_s;
+        all.held_s += more.held_s;
         self.startups.extend(more.startup_s);
         self.teardowns.extend(more.teardown_s);
         if self.launches == 0 {
