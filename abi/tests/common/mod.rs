@@ -117,7 +117,7 @@ fn undeclared(words: &str) -> BTreeSet<String> {
     words
         .lines()
         .filter(|l| l.contains("undeclared"))
-        .filter_map(|l| l.split('\'').find(|w| w.starts_with("MPI_") || w.starts_with("MPIX_")))
+        .filter_map(|l| l.split('\'').find(|w| ["MPI_", "MPIX_", "MPIR_"].iter().any(|head| w.starts_with(head))))
         .map(str::to_owned)
         .collect()
 }
