@@ -1,6 +1,6 @@
 //! Files of a replayed program for the host: what stands for them in the scratch folder, for descriptors and MPI files that
 //! are opened again and for what MPI opens and deletes by name.
-use crate::overlay::{self, Opened};
+use crate::overlay::{self, Opened, Seen};
 pub use crate::overlay::{lacks, note};
 use crate::plain::copy_data;
 pub use crate::plain::is_special;
@@ -35,7 +35,9 @@ pub fn copy(path: &Path, size: u64, content: Option<&[u8]>) -> io::Result<PathBu
     if copy.exists() {
         return Ok(copy);
     }
-    let draft = tempfile::NamedTempFile::new_in(copy.parent().unwrap_or(&copy))?;
+    let folder = copy.parent().unwrap_or(&copy);
+    fs::create_dir_all(folder)?;
+    let draft = tempfile::NamedTempFile::new_in(folder)?;
     match content {
         // Zeros are left out: holes stay holes.
         Some(content) => {
@@ -77,7 +79,8 @@ pub fn as_long(path: &Path, size: u64) -> io::Result<PathBuf> {
 /// Marks a file as removed that was so at the cut.
 pub(crate) fn gone(path: &Path) {
     if let Some(mut buffers) = overlay::of(path) {
-        buffers.mark();
+        let folder = buffers.path.path().is_dir();
+        buffers.mark(folder);
     }
 }
 
@@ -98,7 +101,8 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
 
 fn made(path: &Path, make: impl FnOnce(PathBuf) -> io::Result<()>) -> io::Result<()> {
     let copy = overlay::of(path).map(|buffers| buffers.copy.path());
-    match copy.map_or(Ok(()), make) {
+    let folder = copy.as_deref().and_then(Path::parent).map_or(Ok(()), fs::create_dir_all);
+    match folder.and_then(|()| copy.map_or(Ok(()), make)) {
         Err(error) if error.kind() != AlreadyExists => Err(error),
         _ => Ok(()),
     }
@@ -106,11 +110,9 @@ fn made(path: &Path, make: impl FnOnce(PathBuf) -> io::Result<()>) -> io::Result
 
 /// Where a file is read: its copy if there is one.
 pub fn find(path: &Path) -> PathBuf {
-    match both(path) {
-        Some((copy, _)) if copy.exists() => copy,
-        Some((_, original)) => original,
-        None => path.to_owned(),
-    }
+    let Some(mut buffers) = overlay::of(path) else { return path.to_owned() };
+    buffers.follow();
+    if buffers.seen() == Seen::Copy { buffers.copy.path() } else { buffers.path.path() }
 }
 
 /// The file that a program gets that opens a path with the flags of `open`: its copy, which is made if it is to be written,
@@ -128,7 +130,7 @@ pub fn opened(path: &Path, flags: c_int, removed: bool) -> io::Result<Option<Pat
         Opened::Failed(result) if result != error(ENOENT) => Err(io::Error::from_raw_os_error(-result as i32)),
         _ => {
             if removed {
-                buffers.mark();
+                buffers.mark(false);
             }
             Ok(Some(buffers.copy.path()))
         }
@@ -179,7 +181,7 @@ mod tests {
         assert!(remove(&newest) && !remove(&newest) && copy_of(&newest) != copy_of(&original));
         super::folder(&made).unwrap();
         super::folder(folder.path()).unwrap();
-        assert!(copy_of(&made).unwrap().is_dir() && !remove(&made) && !copy_of(folder.path()).unwrap().exists());
+        assert!(copy_of(&made).unwrap().is_dir() && !remove(&made) && find(folder.path()) == folder.path());
 
         // Holes stay holes, whoever copies.
         let sparse = ["sparse", "again"].map(|name| folder.path().join(name));

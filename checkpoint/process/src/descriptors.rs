@@ -1,8 +1,9 @@
 //! The program's descriptors: which are its own. The lower half's are hidden from it: it can neither close them nor put
 //! others in their place. The trap handler keeps the account.
+use crate::own::{Who, who};
 use crate::sys::{error, failed, syscall};
 use crate::trap::Call;
-use crate::{channels, named};
+use crate::{channels, named, overlay};
 use libc::{EBADF, EBUSY};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -92,16 +93,25 @@ pub(crate) unsafe fn trapped_readlink(call: &mut Call) -> isize {
     let (path, buffer, size) = (call.args[at], call.args[at + 1], call.args[at + 2]);
     // SAFETY: the program's pointers, as the kernel would use them; the name ends with a zero byte.
     unsafe {
-        if !names_program(path) || (size as isize) <= 0 {
-            return call.pass();
+        if names_program(path) && (size as isize) > 0 {
+            let name = program() as *const u8;
+            let mut len = 0;
+            while len < size && *name.wrapping_add(len) != 0 {
+                *(buffer as *mut u8).wrapping_add(len) = *name.wrapping_add(len);
+                len += 1;
+            }
+            return len as isize;
         }
-        let name = program() as *const u8;
-        let mut len = 0;
-        while len < size && *name.wrapping_add(len) != 0 {
-            *(buffer as *mut u8).wrapping_add(len) = *name.wrapping_add(len);
-            len += 1;
+        if (size as isize) > 0 && overlay::on() && who() == Who::Program {
+            let mut buffers = overlay::tables();
+            let folder = if at == 0 { libc::AT_FDCWD as usize } else { call.args[0] };
+            if buffers.named_by(folder, path) {
+                let len = buffers.folder.len.min(size);
+                std::ptr::copy_nonoverlapping(buffers.folder.address(), buffer as *mut u8, len);
+                return len as isize;
+            }
         }
-        len as isize
+        call.pass()
     }
 }
 

@@ -19,6 +19,7 @@ mod exec;
 pub mod fence;
 pub mod fence_cost;
 pub mod files;
+mod folders;
 pub mod gate;
 mod gate_clock;
 mod identity;

@@ -252,7 +252,13 @@ unsafe fn make(
 ) -> Option<isize> {
     // SAFETY: the caller's.
     let ours = unsafe { buffers.resolve(dirfd, path) };
-    ours.then(|| if buffers.shown().is_some() { error(EEXIST) } else { make(buffers.copy.address()) })
+    ours.then(|| {
+        if buffers.shown().is_some() {
+            return error(EEXIST);
+        }
+        buffers.make_room();
+        make(buffers.copy.address())
+    })
 }
 
 /// A second name for a file: for its copy, since the target's name is one. A file without a name lies in the scratch folder.
@@ -280,49 +286,50 @@ unsafe fn link(buffers: &mut Buffers, [from_dir, from, to_dir, to, flags]: [usiz
         if buffers.shown().is_some() {
             return Some(error(EEXIST));
         }
+        buffers.make_room();
         let (other, copy) = (buffers.other.address(), buffers.copy.address());
         let (dir, name, flags) = if named { (AT_FDCWD as usize, other as usize, 0) } else { (from_dir, from, flags) };
         Some(syscall!(libc::SYS_linkat, dir, name, AT_FDCWD, copy, flags))
     }
 }
 
-/// Folders keep their names: files in them have their copies elsewhere.
+/// A folder of the base run keeps its name: files in it have their copies elsewhere.
 unsafe fn rename(buffers: &mut Buffers, [from_dir, from, to_dir, to, flags]: [usize; 5]) -> Option<isize> {
     let exchanges = flags == libc::RENAME_EXCHANGE as usize;
     // SAFETY: the caller's; paths end with a zero byte.
     unsafe {
-        if flags != 0 && buffers.resolve(to_dir, to) {
-            let refused = match buffers.shown() {
-                _ if !exchanges && flags != libc::RENAME_NOREPLACE as usize => error(libc::EINVAL),
-                Some(_) if !exchanges => error(EEXIST),
-                Some(_) => buffers.secure(),
-                None if exchanges => error(libc::ENOENT),
-                None => 0,
-            };
-            if failed(refused) {
-                return Some(refused);
-            }
-        }
         if !buffers.resolve(from_dir, from) {
             return None;
         }
-        if buffers.shown() == Some(libc::S_IFDIR) {
-            return Some(0);
-        }
         // A copy of the source is needed, since the target is one.
         let secured = buffers.secure();
+        let folder = buffers.shown() == Some(libc::S_IFDIR);
         if failed(secured) {
             return Some(secured);
-        }
-        let Buffers { copy, other, .. } = &mut *buffers;
-        other.set(&[copy.get()]);
-        if !exchanges {
-            buffers.mark();
         }
         if !buffers.resolve(to_dir, to) {
             return Some(error(libc::EXDEV));
         }
-        plain::remove(&buffers.gone);
+        let refused = match buffers.shown() {
+            _ if !exchanges && flags & !libc::RENAME_NOREPLACE as usize != 0 => error(libc::EINVAL),
+            None if exchanges => error(ENOENT),
+            Some(_) if exchanges => buffers.secure(),
+            Some(_) if flags != 0 => error(EEXIST),
+            Some(libc::S_IFDIR) if !folder => error(libc::EISDIR),
+            Some(libc::S_IFDIR) if buffers.seen() == Seen::Original => buffers.hide(true),
+            Some(kind) if folder && kind != libc::S_IFDIR => error(libc::ENOTDIR),
+            _ => 0,
+        };
+        if failed(refused) || !buffers.resolve(from_dir, from) {
+            return Some(refused);
+        }
+        let Buffers { copy, other, .. } = &mut *buffers;
+        other.set(&[copy.get()]);
+        if !exchanges {
+            buffers.mark(folder);
+        }
+        buffers.resolve(to_dir, to);
+        buffers.make_room();
         let (source, target) = (buffers.other.address(), buffers.copy.address());
         let flags = if exchanges { libc::RENAME_EXCHANGE } else { 0 };
         Some(syscall!(libc::SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, flags))

@@ -1,15 +1,18 @@
 //! Keeps what a replayed program writes apart from the originals: files that it opens for writing are copied to a scratch
 //! folder first and opened there, files it removes or renames are only marked, and links and folders that it makes are made
-//! there. All ranks share the folder, as they do the originals; files on a disk of one machine are that machine's there, too.
+//! there. Copies lie there as the originals do, under the same path, so that a folder of the program's own is what the kernel
+//! makes of it. All ranks share the scratch folder, as they do the originals; files on a disk of one machine are that machine's
+//! there, too.
 //! The trap handler does this: buffers of its own, raw system calls.
 use crate::descriptors;
 use crate::named::{excludes, writes};
 use crate::own::{Guarded, Lock};
-use crate::plain::{create, duplicate, duplicate_link, kind, kind_itself, remove};
+use crate::plain::{create, duplicate, duplicate_link, kind, kind_itself, name_draft};
+use crate::resolving::FOLDERS;
 use crate::sys::{error, failed, syscall};
 use crate::text::{MOST, Text};
 use crate::written::{MadeAfter, Paths};
-use libc::{AT_FDCWD, EEXIST, EISDIR, ENOENT, ENOTDIR, EXDEV, c_int};
+use libc::{AT_FDCWD, EEXIST, ENAMETOOLONG, ENOENT, EXDEV, c_int};
 use std::ffi::{CString, NulError, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +33,8 @@ pub(crate) struct Buffers {
     pub(crate) at: Text,
     /// Whether `path` is not what the program has named: where a link of its own leads, or what stands for a missing folder.
     pub(crate) followed: bool,
+    /// Whether `path` lies within a folder that the program has made or removed: there are no originals.
+    pub(crate) within: bool,
     /// What the program has written in this run: before a restart only.
     pub(crate) written: Paths,
     /// What it has opened for reading since it was first saved.
@@ -49,7 +54,7 @@ pub(crate) enum Opened {
 /// What is to be seen of a path.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// Its copy.
+    /// Its copy, if there is one: the kernel knows.
     Copy,
     /// The file of that name.
     Original,
@@ -72,6 +77,7 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
     home: Text::new(),
     at: Text::new(),
     followed: false,
+    within: false,
     written: Paths::new(),
     read: Paths::new(),
 });
@@ -95,6 +101,8 @@ pub(crate) fn enable(scratch: &Path) {
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     MACHINE.store(machine.bytes().fold(0, |hash: u32, byte| hash.wrapping_mul(31) ^ u32::from(byte)), Relaxed);
     let mut buffers = BUFFERS.lock();
+    // Links in /proc have no links in them.
+    let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
     let fits = buffers.scratch.set(&[scratch.as_os_str().as_bytes()]);
     (buffers.here.len, buffers.home.len, buffers.at.len) = (0, 0, 0);
     ON.store(fits, Relaxed);
@@ -207,11 +215,14 @@ impl Buffers {
 
     /// What is to be seen of the path: the copy, the original, or nothing.
     pub(crate) fn seen(&self) -> Seen {
-        let exists = |path| kind_itself(path).is_some();
-        match (exists(&self.copy), exists(&self.gone)) {
-            (true, _) => Seen::Copy,
-            (false, true) => Seen::Nothing,
-            (false, false) => Seen::Original,
+        let gone = || kind_itself(&self.gone).is_some();
+        let copy = if self.within { return Seen::Copy } else { kind_itself(&self.copy) };
+        match copy {
+            // A folder that is there on its own account, with copies in it.
+            Some(libc::S_IFDIR) if kind(&self.path) == Some(libc::S_IFDIR) && !gone() => Seen::Original,
+            None if gone() => Seen::Nothing,
+            None => Seen::Original,
+            Some(_) => Seen::Copy,
         }
     }
 
@@ -224,16 +235,23 @@ impl Buffers {
         }
     }
 
-    /// Makes sure that what is to be seen of the path is a copy. An error if there is nothing, or what cannot be copied.
+    /// Makes sure that what is to be seen of the path is a copy. An error if what is there cannot be copied, or nothing is that
+    /// might be.
     pub(crate) fn secure(&mut self) -> isize {
         match self.seen() {
             Seen::Copy => return 0,
             Seen::Nothing => return error(ENOENT),
             Seen::Original => {}
         }
-        let Self { path, copy, other, .. } = self;
-        let made = match kind_itself(path) {
-            Some(libc::S_IFREG) => duplicate(path, copy, other),
+        let kind = kind_itself(&self.path);
+        if kind != Some(libc::S_IFDIR) {
+            self.clear();
+        }
+        self.make_room();
+        let Self { path, copy, other, scratch, .. } = self;
+        let made = match kind {
+            Some(libc::S_IFREG) if name_draft(scratch, other) => duplicate(path, copy, other),
+            Some(libc::S_IFREG) => error(ENAMETOOLONG),
             Some(libc::S_IFLNK) => duplicate_link(path, copy, other),
             // SAFETY: a path that ends with a zero byte.
             Some(libc::S_IFIFO) => unsafe {
@@ -258,15 +276,17 @@ impl Buffers {
         match kind {
             None if flags & libc::O_CREAT == 0 => Opened::Failed(error(ENOENT)),
             None => {
-                remove(&self.gone);
+                self.make_room();
                 Opened::Copy(flags)
             }
             Some(libc::S_IFREG) if excludes(flags) => Opened::Failed(error(EEXIST)),
             Some(libc::S_IFREG) => {
+                self.make_room();
                 if flags & libc::O_TRUNC == 0 {
-                    let result = duplicate(&self.path, &self.copy, &mut self.other);
-                    if failed(result) {
-                        return Opened::Failed(result);
+                    let fits = name_draft(&self.scratch, &mut self.other);
+                    let result = duplicate(&self.path, &self.copy, &self.other);
+                    if !fits || failed(result) {
+                        return Opened::Failed(if fits { result } else { error(ENAMETOOLONG) });
                     }
                 }
                 Opened::Copy(flags | libc::O_CREAT)
@@ -307,25 +327,13 @@ impl Buffers {
     }
 
     /// Marks the path as removed: what is to be seen of it is the copy, if there is one.
-    pub(crate) fn mark(&mut self) {
-        create(&self.gone);
-    }
-
-    /// Removes what the path stands for, a folder or anything else. A folder that is not there may be one that the program had
-    /// made before the cut.
-    pub(crate) fn hide(&mut self, folder: bool) -> isize {
-        let had = match (self.shown(), folder) {
-            (Some(libc::S_IFDIR), false) => return error(EISDIR),
-            (Some(kind), true) if kind != libc::S_IFDIR => return error(ENOTDIR),
-            (None, true) => self.seen() == Seen::Original,
-            (shown, _) => shown.is_some(),
-        };
-        // SAFETY: a path that ends with a zero byte, in the scratch folder.
-        unsafe {
-            let flags = if folder { libc::AT_REMOVEDIR } else { 0 };
-            syscall!(libc::SYS_unlinkat, AT_FDCWD, self.copy.address(), flags);
+    pub(crate) fn mark(&mut self, folder: bool) {
+        if self.within {
+            return;
         }
-        self.mark();
-        if had { 0 } else { error(ENOENT) }
+        if folder && self.folder.set(&[self.scratch.get(), FOLDERS]) {
+            create(&self.folder);
+        }
+        create(&self.gone);
     }
 }

@@ -1,8 +1,8 @@
 //! What the overlay asks of files and does with them: by raw system calls, on paths that end with a zero byte.
 use crate::overlay::machine;
 use crate::sys::{self, error, failed, syscall};
-use crate::text::{MOST, Text};
-use libc::{AT_FDCWD, EEXIST, ENAMETOOLONG, c_int};
+use crate::text::{MOST, Text, digits};
+use libc::{AT_FDCWD, EEXIST, c_int};
 
 /// Whether a path lies in a file system that other machines do not see: names there are each machine's own.
 pub(crate) fn on_a_disk_of_its_own(path: &[u8], folder: &mut Text) -> bool {
@@ -70,17 +70,21 @@ fn kind_by(path: &Text, flags: c_int) -> Option<libc::mode_t> {
     }
 }
 
+/// Fills `text` with what a link says. An error if it is none.
+pub(crate) fn link_text(link: &Text, text: &mut Text) -> isize {
+    // SAFETY: a path that ends with a zero byte, and a buffer that is longer than said.
+    let len = unsafe { syscall!(libc::SYS_readlinkat, AT_FDCWD, link.address(), text.bytes.as_mut_ptr(), MOST) };
+    if !failed(len) {
+        text.cut(len as usize);
+    }
+    len
+}
+
 /// Makes the same link under another name.
 pub(crate) fn duplicate_link(from: &Text, to: &Text, text: &mut Text) -> isize {
-    // SAFETY: paths that end with a zero byte, and a buffer that is longer than said.
-    unsafe {
-        let len = syscall!(libc::SYS_readlinkat, AT_FDCWD, from.address(), text.bytes.as_mut_ptr(), MOST);
-        if failed(len) {
-            return len;
-        }
-        text.bytes[len as usize] = 0;
-        syscall!(libc::SYS_symlinkat, text.address(), AT_FDCWD, to.address())
-    }
+    let len = link_text(from, text);
+    // SAFETY: paths that end with a zero byte.
+    if failed(len) { len } else { unsafe { syscall!(libc::SYS_symlinkat, text.address(), AT_FDCWD, to.address()) } }
 }
 
 /// Copies what a file holds in as many bytes, and leaves out its holes. Zero, or an error.
@@ -115,17 +119,13 @@ pub(crate) unsafe fn copy_data(source: isize, target: isize, size: usize) -> isi
     }
 }
 
+/// A name in the scratch folder that no other thread has now.
+pub(crate) fn name_draft(scratch: &Text, draft: &mut Text) -> bool {
+    draft.set(&[scratch.get(), b"/draft.", &digits::<8>((sys::gettid() ^ machine()).into())])
+}
+
 /// Copies a file. The copy appears whole or not at all; if another process was first, its copy stays.
-pub(crate) fn duplicate(from: &Text, to: &Text, draft: &mut Text) -> isize {
-    let mut number = *b".0000000000";
-    let mut rest = sys::gettid() ^ machine();
-    for digit in number[1..].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    if !draft.set(&[to.get(), &number]) {
-        return error(ENAMETOOLONG);
-    }
+pub(crate) fn duplicate(from: &Text, to: &Text, draft: &Text) -> isize {
     // SAFETY: paths that end with a zero byte, and descriptors that are made here.
     unsafe {
         let source = syscall!(libc::SYS_openat, AT_FDCWD, from.address(), libc::O_RDONLY | libc::O_CLOEXEC, 0);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Longest path.
 pub(crate) const MOST: usize = 4096;
-/// A copy's name: 32 hexadecimal digits.
+/// A mark's name: 32 hexadecimal digits.
 const NAME: usize = 32;
 
 /// A path that ends with a zero byte.
@@ -41,14 +41,27 @@ impl Text {
         true
     }
 
+    /// Leaves only the first bytes.
+    pub(crate) fn cut(&mut self, len: usize) {
+        self.len = len;
+        self.bytes[len] = 0;
+    }
+
+    /// Does something with the path up to a slash.
+    pub(crate) fn up_to<T>(&mut self, slash: usize, with: impl FnOnce(&Text) -> T) -> T {
+        self.bytes[slash] = 0;
+        let result = with(self);
+        self.bytes[slash] = b'/';
+        result
+    }
+
     /// Appends a path, `.` and `..` resolved by their names.
     pub(crate) fn walk(&mut self, path: &[u8]) -> bool {
         path.split(|b| *b == b'/').all(|part| match part {
             b"" | b"." => true,
             b".." => {
                 let cut = self.get().iter().rposition(|b| *b == b'/').unwrap_or(0);
-                self.len = cut;
-                self.bytes[cut] = 0;
+                self.cut(cut);
                 true
             }
             _ => self.push(b"/") && self.push(part),
@@ -72,14 +85,17 @@ pub(crate) fn hash(bytes: &[u8], start: u64) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The name of a path's copy on a machine: two hashes (FNV-1a with different starts).
+/// The last hexadecimal digits of a number.
+pub(crate) fn digits<const N: usize>(number: u64) -> [u8; N] {
+    std::array::from_fn(|at| b"0123456789abcdef"[(number >> (4 * (N - 1 - at))) as usize & 15])
+}
+
+/// The name of a path's mark on a machine: two hashes (FNV-1a with different starts).
 pub(crate) fn name(path: &[u8], machine: u32) -> [u8; NAME] {
     let mut name = [0; NAME];
     for (half, start) in [START, 0x6c62_272e_07bb_0142].into_iter().enumerate() {
         let hash = hash(path, start ^ u64::from(machine));
-        for digit in 0..16 {
-            name[half * 16 + digit] = b"0123456789abcdef"[(hash >> (60 - 4 * digit)) as usize & 15];
-        }
+        name[half * 16..][..16].copy_from_slice(&digits::<16>(hash));
     }
     name
 }

@@ -47,6 +47,11 @@ pub(crate) unsafe fn trapped(call: &Call) -> isize {
             return bytes as isize;
         }
         let mut result = None;
+        if call.number == libc::SYS_fchdir && buffers.folder_of(first) {
+            let Buffers { folder, at, .. } = &mut *buffers;
+            at.set(&[folder.get()]);
+            return 0;
+        }
         if call.number == libc::SYS_chdir && buffers.resolve(AT_FDCWD as usize, first) {
             buffers.follow();
             match (buffers.seen(), buffers.shown()) {
@@ -55,8 +60,8 @@ pub(crate) unsafe fn trapped(call: &Call) -> isize {
                     at.set(&[path.get()]);
                     return 0;
                 }
-                (Seen::Copy, _) => return error(ENOTDIR),
-                (Seen::Nothing, _) => return error(ENOENT),
+                (Seen::Copy, Some(_)) => return error(ENOTDIR),
+                (Seen::Copy, None) | (Seen::Nothing, _) => return error(ENOENT),
                 (Seen::Original, _) if buffers.followed => {
                     result = Some(syscall!(libc::SYS_chdir, buffers.path.address()));
                 }

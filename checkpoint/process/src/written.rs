@@ -5,6 +5,7 @@ use crate::text::{START, hash};
 use crate::{apart, overlay, working_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
@@ -142,9 +143,16 @@ fn gather(read: &[PathBuf], written: Vec<PathBuf>) -> Vec<Written> {
         }
     }
     let mut noted = Vec::new();
-    for path in written {
+    let mut known: BTreeSet<PathBuf> = written.iter().cloned().collect();
+    let mut written = VecDeque::from(written);
+    while let Some(path) = written.pop_front() {
         // What is written by a link's name is where it leads.
         let (made, path) = made(path);
+        if let Some(Written { path, content: Content::Folder }) = &made {
+            // It may have been moved with what is in it.
+            let list = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+            written.extend(list.take(MOST.saturating_sub(known.len())).filter(|path| known.insert(path.clone())));
+        }
         all.extend(made);
         noted.extend(path);
     }
