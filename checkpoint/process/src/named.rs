@@ -109,10 +109,17 @@ pub(crate) unsafe fn noted(call: &mut Call, carry_out: impl FnOnce(&mut Call) ->
     // SAFETY: throughout: the arguments as the program gave them.
     unsafe {
         let Some(Target { folder, path, writes, makes }) = target(call) else { return carry_out(call) };
+        let args = call.args;
         let made = makes && overlay::tables().lacks(folder, path);
         let result = carry_out(call);
         if !failed(result) {
-            overlay::tables().note(folder, path, writes, made);
+            let mut buffers = overlay::tables();
+            buffers.note(folder, path, writes, made);
+            match call.number {
+                libc::SYS_rename => buffers.note_moved([folder, args[0], folder, path]),
+                libc::SYS_renameat | libc::SYS_renameat2 => buffers.note_moved([args[0], args[1], folder, path]),
+                _ => {}
+            }
         }
         result
     }

@@ -207,6 +207,17 @@ impl Buffers {
         }
     }
 
+    /// Notes what the program has moved with a folder, which had the first name and has the other.
+    pub(crate) unsafe fn note_moved(&mut self, [from_dir, from, to_dir, to]: [usize; 4]) {
+        // SAFETY: the caller's.
+        let known = !on()
+            && unsafe { self.locate(from_dir, from) && self.other.set(&[self.path.get()]) && self.locate(to_dir, to) };
+        if known && kind_itself(&self.path) == Some(libc::S_IFDIR) {
+            let Self { path, other, folder, written, .. } = self;
+            written.moved([other.get(), path.get()], last_cut(), folder);
+        }
+    }
+
     /// Whether nothing has this path in a program that has been saved and is not replayed.
     pub(crate) unsafe fn lacks(&mut self, dirfd: usize, path: usize) -> bool {
         // SAFETY: the caller's.

@@ -14,7 +14,7 @@ const LINKS: usize = 40;
 pub(crate) const FOLDERS: &[u8] = b"/folders";
 
 /// What comes after `folder` in a path to it or within it; none of an empty one.
-fn within<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn within<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
     path.strip_prefix(folder).filter(|rest| !folder.is_empty() && matches!(rest.first(), None | Some(b'/')))
 }
 

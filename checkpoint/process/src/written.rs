@@ -1,11 +1,11 @@
 //! What a run writes goes into its images: the files that it has opened for writing, as they are at the cut, since by its end
 //! they may be gone or others, and on another machine they never were.
+use crate::resolving::within;
 use crate::same::{Number, number};
-use crate::text::{START, hash};
+use crate::text::{START, Text, hash};
 use crate::{apart, overlay, working_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
@@ -65,6 +65,18 @@ impl Paths {
         self.hashes[self.count] = hash;
         self.made[self.count] = made.map_or(0, |cut| cut.saturating_add(1));
         self.count += 1;
+    }
+
+    /// Adds what the paths within a folder have become, which was moved.
+    pub(crate) fn moved(&mut self, [from, to]: [&[u8]; 2], made: Option<u32>, path: &mut Text) {
+        let (mut at, end) = (0, self.len);
+        while let Some(known) = self.text.get(at..end).filter(|rest| !rest.is_empty()) {
+            let known = known.split(|byte| *byte == 0).next().unwrap_or(&[]);
+            at += known.len() + 1;
+            if within(known, from).is_some_and(|rest| path.set(&[to, rest])) {
+                self.add(path.get(), made);
+            }
+        }
     }
 
     /// The paths in the order in which they came.
@@ -143,16 +155,9 @@ fn gather(read: &[PathBuf], written: Vec<PathBuf>) -> Vec<Written> {
         }
     }
     let mut noted = Vec::new();
-    let mut known: BTreeSet<PathBuf> = written.iter().cloned().collect();
-    let mut written = VecDeque::from(written);
-    while let Some(path) = written.pop_front() {
+    for path in written {
         // What is written by a link's name is where it leads.
         let (made, path) = made(path);
-        if let Some(Written { path, content: Content::Folder }) = &made {
-            // It may have been moved with what is in it.
-            let list = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-            written.extend(list.take(MOST.saturating_sub(known.len())).filter(|path| known.insert(path.clone())));
-        }
         all.extend(made);
         noted.extend(path);
     }
@@ -234,7 +239,9 @@ fn is_new(file: &Metadata) -> bool {
 /// # Errors
 /// If a copy cannot be made: with the file's path.
 pub(crate) fn restore(all: &[Written]) -> Result<(), (PathBuf, io::Error)> {
-    for file in all {
+    // By a link, others may be named.
+    let leads = |file: &&Written| matches!(file.content, Content::Link(_) | Content::Folder);
+    for file in all.iter().filter(leads).chain(all.iter().filter(|file| !leads(file))) {
         let made = match &file.content {
             Content::File(content) => apart::copy(&file.path, content.len() as u64, Some(content)).map(|_| ()),
             Content::Link(text) => apart::link(&file.path, text),
@@ -269,6 +276,15 @@ mod tests {
             }
             prop_assert_eq!(list.list(), expected);
         }
+    }
+
+    #[test]
+    fn what_is_moved_with_its_folder_is_known_by_its_new_name() {
+        let mut list = Box::new(Paths::new());
+        ["/a/x", "/ab", "/a/y/z", "/a"].iter().for_each(|path| list.add(path.as_bytes(), None));
+        list.moved([b"/a", b"/c/d"], Some(3), &mut Text::new());
+        assert_eq!(list.list()[4..], ["/c/d/x", "/c/d/y/z", "/c/d"].map(PathBuf::from));
+        assert_eq!(list.made()[1], MadeAfter { cut: 3, path: "/c/d/y/z".into() });
     }
 
     #[test]
