@@ -86,6 +86,10 @@ pub(crate) fn gone(path: &Path) {
 
 /// Makes a link that was there at the cut, unless another rank has.
 pub(crate) fn link(path: &Path, text: &Path) -> io::Result<()> {
+    // Another rank may have put there what it wrote through the link.
+    if let Some(mut buffers) = overlay::of(path) {
+        buffers.clear();
+    }
     made(path, |copy| std::os::unix::fs::symlink(text, copy))
 }
 

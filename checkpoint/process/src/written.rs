@@ -161,6 +161,17 @@ fn gather(read: &[PathBuf], written: Vec<PathBuf>) -> Vec<Written> {
         all.extend(made);
         noted.extend(path);
     }
+    // What was written through a link within a path is there by its own, too, which holds without the link.
+    let mut aliases = Vec::new();
+    for path in noted.clone() {
+        if let Some(real) = without_links(&path).filter(|real| *real != path) {
+            if real.symlink_metadata().is_ok() {
+                noted.retain(|named| *named != path);
+                aliases.push(Written { path, content: Content::Same(real.clone()) });
+            }
+            noted.push(real);
+        }
+    }
     noted.retain(|path| all.iter().all(|file| file.path != *path));
     noted.sort_unstable();
     noted.dedup();
@@ -176,8 +187,15 @@ fn gather(read: &[PathBuf], written: Vec<PathBuf>) -> Vec<Written> {
         }
     }
     tell_once(&mut all);
+    aliases.retain(|alias| all.iter().any(|file| alias.content == Content::Same(file.path.clone())));
+    all.extend(aliases);
     all.extend(gone.into_iter().map(|path| Written { path, content: Content::Gone }));
     all
+}
+
+/// The path of what has this name in the folder to which its path leads.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// Of a file that has several of these names, only the first has what is in it.
