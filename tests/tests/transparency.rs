@@ -39,7 +39,7 @@ fn what_the_target_lacks_calls_the_handler_that_the_call_names() {
 #[test]
 fn relative_names_reach_what_was_written_in_a_folder_that_the_target_lacks() {
     let programs = programs();
-    for name in ["file_closed", "file_links", "file_later", "folder"] {
+    for name in ["file_closed", "file_links", "file_later", "folder", "folder_made"] {
         let program = programs.iter().find(|program| program.name == name).expect("it is there");
         let expected = native(program, Mpi::OpenMpi).expect("it runs");
         let all = cuts(program, Mpi::OpenMpi, 0).expect("a trace");
