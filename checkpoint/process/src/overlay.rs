@@ -8,7 +8,7 @@ use crate::descriptors;
 use crate::named::{excludes, writes};
 use crate::own::{Guarded, Lock};
 use crate::plain::{create, duplicate, duplicate_link, kind, kind_itself, name_draft};
-use crate::resolving::FOLDERS;
+use crate::resolving::{FOLDERS, OWN_LINKS};
 use crate::sys::{error, failed, syscall};
 use crate::text::{MOST, Text};
 use crate::written::{MadeAfter, Paths};
@@ -255,8 +255,13 @@ impl Buffers {
             Seen::Original => {}
         }
         let kind = kind_itself(&self.path);
-        if kind != Some(libc::S_IFDIR) {
-            self.clear();
+        match kind {
+            Some(libc::S_IFDIR) => {}
+            Some(libc::S_IFLNK) => {
+                self.clear();
+                self.tell(OWN_LINKS);
+            }
+            _ => self.clear(),
         }
         self.make_room();
         let Self { path, copy, other, scratch, .. } = self;
@@ -342,9 +347,21 @@ impl Buffers {
         if self.within {
             return;
         }
-        if folder && self.folder.set(&[self.scratch.get(), FOLDERS]) {
-            create(&self.folder);
+        if folder {
+            self.tell(FOLDERS);
         }
         create(&self.gone);
+    }
+
+    /// Tells all ranks of something that there is from now on.
+    pub(crate) fn tell(&mut self, what: &[u8]) {
+        if self.folder.set(&[self.scratch.get(), what]) {
+            create(&self.folder);
+        }
+    }
+
+    /// Whether any rank has told of it.
+    pub(crate) fn is_told(&mut self, what: &[u8]) -> bool {
+        self.folder.set(&[self.scratch.get(), what]) && kind_itself(&self.folder).is_some()
     }
 }
