@@ -8,7 +8,7 @@ const HELD: f64 = 0.05;
 /// The largest share of a restart's time that is taken for the fence's.
 const MOST: f64 = 0.75;
 /// How much of what the fence is taken to have cost may be wrong.
-const DOUBT: f64 = 0.4;
+const DOUBT: f64 = 0.25;
 
 impl Replayed {
     /// How much the times may be wrong because of what was taken off for the fence, as a share.
