@@ -76,7 +76,7 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
 /// Refuses to compare with another program than the one that was signed.
 fn same_program(signature: &Signature) -> Result<()> {
     let name = &signature.manifest.command[0];
-    let path = program_path(name).context("a true run needs the program")?;
+    let path = program_path(name).context("the program is needed for a true run")?;
     let (sha256, _) = digest(&path)?;
     match &signature.manifest.images {
         Some(images) if images.program.sha256 != sha256 => {
