@@ -26,9 +26,8 @@ pub(crate) struct Replay {
     time: Option<Time>,
     /// At so many positions of the step it is decided how long it is to be, if it may be longer.
     decide_at: Option<usize>,
-    /// What the fence had held up before the step and until each of its positions, and what that cost just before it.
+    /// What the fence had held up before the step and until each of its positions.
     held: Vec<Held>,
-    cost: Cost,
 }
 
 /// Why a step of a replay has come back to the host's own stack.
@@ -73,12 +72,14 @@ impl Replay {
     pub(crate) fn finished(&mut self) {
         let Some(step) = self.report.steps.last_mut() else { return };
         step.finished = self.watch.len() == step.times_ns.len();
-        self.settle(self.cost);
+        self.settle();
     }
 
-    /// Says what the fence has cost in the step.
-    fn settle(&mut self, cost: Cost) {
+    /// Says what the fence has cost in the step. Nothing of the upper half runs meanwhile.
+    fn settle(&mut self) {
         let (Some(step), Some(&first)) = (self.report.steps.last_mut(), self.held.first()) else { return };
+        let none = self.held.last() == Some(&first);
+        let cost = if none { Cost::default() } else { fence_cost::measure().unwrap_or_default() };
         let until = self.held.iter().skip(1).take(step.times_ns.len());
         step.held_ns = until.map(|&held| cost.between(first, held)).collect();
     }
@@ -156,16 +157,7 @@ pub(crate) fn replay(
         steps: Vec::new(),
     };
     let time = within.map(|within| Time::new(within, started));
-    *work() = Work::Replay(Replay {
-        out,
-        made,
-        watch: Vec::new(),
-        report,
-        time,
-        decide_at: None,
-        held: Vec::new(),
-        cost: Cost::default(),
-    });
+    *work() = Work::Replay(Replay { out, made, watch: Vec::new(), report, time, decide_at: None, held: Vec::new() });
     let mut remains = Remains::default();
     let mut steps = steps.into_iter().peekable();
     while let Some(step) = steps.next() {
@@ -247,7 +239,6 @@ fn one_step(
         threads::restore_main(&main_state)?;
         threads::recreate(&thread_state)?;
     }
-    replay.cost = fence_cost::measure().unwrap_or_default();
     let restart_s = started.elapsed().as_secs_f64();
     phasecast_mpi::barrier();
     processor_time::go_on(&main_state.used);
@@ -267,7 +258,7 @@ fn one_step(
     phasecast_mpi::allow_stops();
     // The hooks have had it while the program ran.
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
-    replay.settle(fence_cost::measure().map_or(replay.cost, |cost| cost.mean(replay.cost)));
+    replay.settle();
     replay.progress();
     threads::end()?;
     phasecast_mpi::drain(None, None).map_err(|reason| anyhow!("after cut {cut}: {reason}"))?;

@@ -21,20 +21,17 @@ fn main() -> std::io::Result<()> {
             "{head} {name}() {{\n    core::arch::naked_asm!(\"2:\", \"movabs r11, {GATE}\", {body})\n}}"
         );
     };
+    let call = |index: usize| format!("\"mov r10d, {index}\", \"jmp [r11]\"");
     // What the host is asked, with an address in the facade.
-    let ask = |which: usize| {
-        let index = PROCEDURES.len() + which;
-        format!("\"lea rdi, [rip + 2b]\", \"mov r10d, {index}\", \"jmp [r11]\"")
-    };
+    let ask = |which: usize| format!("\"lea rdi, [rip + 2b]\", {}", call(PROCEDURES.len() + which));
     for (index, procedure) in PROCEDURES.iter().enumerate() {
         for prefix in ["", "P"] {
-            let call = format!("\"mov r10d, {index}\", \"jmp [r11]\"");
             let gap = format!("\".skip {RESOLVER} - (. - 2b), 0xcc\", \"movabs r11, {GATE}\"");
-            symbol(&format!("{prefix}{}", procedure.name), &format!("{call}, {gap}, {}", ask(index)));
+            symbol(&format!("{prefix}{}", procedure.name), &format!("{}, {gap}, {}", call(index), ask(index)));
         }
     }
     symbol("phasecast_facade_starts", &ask(PROCEDURES.len()));
-    symbol("phasecast_facade_replaces", &format!("\"mov r10d, {}\", \"jmp [r11]\"", 2 * PROCEDURES.len() + 1));
+    symbol("phasecast_facade_replaces", &call(2 * PROCEDURES.len() + 1));
     for (name, slot) in [("clock_gettime", 1), ("gettimeofday", 2)] {
         let call = format!("\"sub rsp, 8\", \"call [r11 + {}]\", \"add rsp, 8\"", 8 * slot);
         let tell = "\"test eax, eax\", \"js 3f\", \"ret\", \"3:\", \"mov edi, eax\", \"jmp {tell}\"";

@@ -2,7 +2,7 @@
 //! and is handed what it needs to know.
 use crate::fortran::{CELLS, Convert, call, to_fortran};
 
-/// What the host takes in place of the address of a function, with [`MARK`] set. It lies in a cell. As in the host's callbacks.
+/// What the host takes in place of the address of a function, with [`MARK`] set. It lies in a cell. As in the host's `closures`.
 #[repr(C)]
 pub(crate) struct Closure {
     /// The function to call. An operation has this closure as its fifth argument; an error handler as its third, and the kind of
@@ -30,7 +30,7 @@ pub(crate) fn new(closure: Closure) -> usize {
     cell as usize | MARK
 }
 
-/// Kinds of objects whose functions are replaced: as in the host's callbacks.
+/// Kinds of objects whose functions are replaced: as in the host's `closures`.
 pub(crate) const OPERATION: usize = 0;
 pub(crate) const HANDLER: usize = 1;
 pub(crate) const KEY: usize = 2;

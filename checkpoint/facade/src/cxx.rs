@@ -124,7 +124,7 @@ keys! {
 
 /// Defines how it makes error handlers, which a function of its own calls, and how it calls that of an object.
 macro_rules! handlers {
-    ($($name:ident: $create:ident, $calls:literal; $invoke:ident: $call:ident;)*) => { $(
+    ($($name:ident: $create:ident, $calls:literal $(, $invoke:ident: $call:ident)?;)*) => { $(
         /// # Safety
         /// As above.
         #[unsafe(no_mangle)]
@@ -141,24 +141,25 @@ macro_rules! handlers {
             handler
         }
 
-        /// # Safety
-        /// As above.
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $invoke(object: Word, code: i32) -> i32 {
-            // SAFETY: the caller's.
-            unsafe { call(s::$call, &[object, code as u32 as usize]) };
-            code
-        }
+        $(
+            /// # Safety
+            /// As above.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $invoke(object: Word, code: i32) -> i32 {
+                // SAFETY: the caller's.
+                unsafe { call(s::$call, &[object, code as u32 as usize]) };
+                code
+            }
+        )?
     )* };
 }
 
 handlers! {
-    ompi_cxx_errhandler_create_comm: MPI_Comm_create_errhandler, c"ompi_mpi_cxx_comm_errhandler_invoke";
-    ompi_cxx_errhandler_invoke_comm: MPI_Comm_call_errhandler;
-    ompi_cxx_errhandler_create_file: MPI_File_create_errhandler, c"ompi_mpi_cxx_file_errhandler_invoke";
-    ompi_cxx_errhandler_invoke_file: MPI_File_call_errhandler;
+    ompi_cxx_errhandler_create_comm: MPI_Comm_create_errhandler, c"ompi_mpi_cxx_comm_errhandler_invoke",
+        ompi_cxx_errhandler_invoke_comm: MPI_Comm_call_errhandler;
+    ompi_cxx_errhandler_create_file: MPI_File_create_errhandler, c"ompi_mpi_cxx_file_errhandler_invoke",
+        ompi_cxx_errhandler_invoke_file: MPI_File_call_errhandler;
     ompi_cxx_errhandler_create_win: MPI_Win_create_errhandler, c"ompi_mpi_cxx_win_errhandler_invoke";
-    ompi_cxx_errhandler_invoke_win: MPI_Win_call_errhandler;
 }
 
 unsafe extern "C" fn handle(object: Word, code: Word, closure: &Closure) {

@@ -4,7 +4,6 @@ use crate::overlay::{self, Opened, Seen};
 pub use crate::overlay::{lacks, note};
 use crate::plain::copy_data;
 pub use crate::plain::is_special;
-use crate::resolving::OWN_LINKS;
 use crate::space::PAGE;
 use crate::sys::{error, failed};
 use libc::{EEXIST, ENOENT, c_int};
@@ -90,7 +89,7 @@ pub(crate) fn link(path: &Path, text: &Path) -> io::Result<()> {
     // Another rank may have put there what it wrote through the link.
     if let Some(mut buffers) = overlay::of(path) {
         buffers.clear();
-        buffers.tell(OWN_LINKS);
+        buffers.turn_all();
     }
     made(path, |copy| std::os::unix::fs::symlink(text, copy))
 }

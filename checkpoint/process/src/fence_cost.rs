@@ -44,7 +44,7 @@ impl Begun {
 }
 
 /// What was held up of the program's main thread.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     calls: u64,
     /// Those of the handler beside the calls.
@@ -68,12 +68,6 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What lies between two costs.
-    pub fn mean(self, other: Cost) -> Cost {
-        let half = |a: f64, b: f64| (a + b) / 2.0;
-        Cost { signal_ns: half(self.signal_ns, other.signal_ns), cycle_ns: half(self.cycle_ns, other.cycle_ns) }
-    }
-
     /// What it has cost from one moment to another, in ns.
     pub fn between(&self, from: Held, to: Held) -> u64 {
         let calls = (to.calls - from.calls) as f64 * self.signal_ns;
@@ -81,10 +75,10 @@ impl Cost {
     }
 }
 
-/// Finds out what it costs now, by calls that the fence holds up, in half a millisecond. To be asked behind it, while nothing of
+/// Finds out what it costs now, by calls that the fence holds up, in a millisecond. To be asked behind it, while nothing of
 /// the upper half runs; none where it cannot be found out.
 pub fn measure() -> Option<Cost> {
-    const ROUNDS: usize = 8;
+    const ROUNDS: usize = 16;
     const CALLS: u32 = 16;
     // The upper half's memory grows from both ends.
     const PLACE: usize = usize::midpoint(RANGE.start, RANGE.end);

@@ -21,13 +21,18 @@ fn entry(list: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl Buffers {
+    /// Where the name of the folder ends in which the copy lies, if that is there.
+    pub(crate) fn last_folder(&mut self) -> Option<usize> {
+        let slash = self.copy.get().iter().rposition(|byte| *byte == b'/')?;
+        (self.copy.up_to(slash, kind_itself) == Some(libc::S_IFDIR)).then_some(slash)
+    }
+
     /// Makes the folders in which the copy lies. (Within one of the program's own they are there, or it is an error.)
     pub(crate) fn make_room(&mut self) {
-        let Self { copy, scratch, within, .. } = self;
-        let Some(last) = copy.get().iter().rposition(|byte| *byte == b'/').filter(|_| !*within) else { return };
-        if copy.up_to(last, kind_itself).is_some() {
+        if self.within || self.last_folder().is_some() {
             return;
         }
+        let Self { copy, scratch, .. } = self;
         let mut at = scratch.len;
         while let Some(slash) = next(copy, at) {
             // SAFETY: a path that ends with a zero byte, in the scratch folder.

@@ -5,7 +5,6 @@ use crate::descriptors;
 use crate::overlay::{self, Buffers, Seen};
 use crate::own::Lock;
 use crate::plain;
-use crate::resolving::OWN_LINKS;
 use crate::sys::{error, failed, syscall};
 use crate::text::Text;
 use crate::trap::Call;
@@ -162,11 +161,11 @@ pub(crate) unsafe fn trapped(call: &mut Call) -> Option<isize> {
             libc::SYS_link => link(&mut buffers, [here, args[0], here, args[1], 0]),
             libc::SYS_linkat => link(&mut buffers, [args[0], args[1], args[2], args[3], args[4]]),
             libc::SYS_symlink => {
-                buffers.tell(OWN_LINKS);
+                buffers.turn_all();
                 make(&mut buffers, here, args[1], |copy| syscall!(libc::SYS_symlink, args[0], copy))
             }
             libc::SYS_symlinkat => {
-                buffers.tell(OWN_LINKS);
+                buffers.turn_all();
                 make(&mut buffers, args[1], args[2], |copy| syscall!(libc::SYS_symlink, args[0], copy))
             }
             libc::SYS_mkdir => make(&mut buffers, here, args[0], |copy| syscall!(libc::SYS_mkdir, copy, args[1])),

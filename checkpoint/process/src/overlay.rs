@@ -8,7 +8,6 @@ use crate::descriptors;
 use crate::named::{excludes, writes};
 use crate::own::{Guarded, Lock};
 use crate::plain::{create, duplicate, duplicate_link, kind, kind_itself, name_draft};
-use crate::resolving::{FOLDERS, OWN_LINKS};
 use crate::sys::{error, failed, syscall};
 use crate::text::{MOST, Text};
 use crate::written::{MadeAfter, Paths};
@@ -17,6 +16,9 @@ use std::ffi::{CString, NulError, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// What is in the scratch folder as soon as a program's path may lead elsewhere than it says: [`Buffers::turn_all`].
+const TURNED: &[u8] = b"/turned";
 
 pub(crate) struct Buffers {
     pub(crate) scratch: Text,
@@ -259,7 +261,7 @@ impl Buffers {
             Some(libc::S_IFDIR) => {}
             Some(libc::S_IFLNK) => {
                 self.clear();
-                self.tell(OWN_LINKS);
+                self.turn_all();
             }
             _ => self.clear(),
         }
@@ -348,20 +350,20 @@ impl Buffers {
             return;
         }
         if folder {
-            self.tell(FOLDERS);
+            self.turn_all();
         }
         create(&self.gone);
     }
 
-    /// Tells all ranks of something that there is from now on.
-    pub(crate) fn tell(&mut self, what: &[u8]) {
-        if self.folder.set(&[self.scratch.get(), what]) {
+    /// From now on the program has a link of its own, or has removed a folder: all ranks look for such above what they name.
+    pub(crate) fn turn_all(&mut self) {
+        if self.folder.set(&[self.scratch.get(), TURNED]) {
             create(&self.folder);
         }
     }
 
-    /// Whether any rank has told of it.
-    pub(crate) fn is_told(&mut self, what: &[u8]) -> bool {
-        self.folder.set(&[self.scratch.get(), what]) && kind_itself(&self.folder).is_some()
+    /// Whether a rank has a link of its own, or has removed a folder.
+    pub(crate) fn is_turned(&mut self) -> bool {
+        self.folder.set(&[self.scratch.get(), TURNED]) && kind_itself(&self.folder).is_some()
     }
 }

@@ -10,11 +10,6 @@ use libc::{AT_FDCWD, EINVAL, c_int};
 const TREE: usize = 9;
 /// As many links as the kernel follows.
 const LINKS: usize = 40;
-/// What is in the scratch folder as soon as the program has removed a folder.
-pub(crate) const FOLDERS: &[u8] = b"/folders";
-/// What is there as soon as the program has a link of its own.
-pub(crate) const OWN_LINKS: &[u8] = b"/links";
-
 /// What comes after `folder` in a path to it or within it; none of an empty one.
 pub(crate) fn within<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
     path.strip_prefix(folder).filter(|rest| !folder.is_empty() && matches!(rest.first(), None | Some(b'/')))
@@ -150,17 +145,14 @@ impl Buffers {
     /// Goes down through the folders of the copy, and sees whether one of them is the program's own, or one that it has removed.
     /// If one of them is a link: where its name ends.
     fn descend(&mut self, machine: u32) -> Option<usize> {
-        let links = self.is_told(OWN_LINKS);
+        let turned = self.is_turned();
+        // Where there are no links, it is enough that the last folder is there.
+        let above = if turned { None } else { self.last_folder() };
         let Self { path, copy, folder, home, scratch, within: inside, .. } = self;
         let root = scratch.len + TREE;
         let known = copy.get().get(root..).and_then(|path| within(path, home.get())).map_or(0, |_| home.len);
         *inside = false;
-        let mut last = root;
-        // Where there are no links, it is enough that the last folder is there.
-        let above = copy.get().iter().rposition(|byte| *byte == b'/').filter(|slash| !links && *slash > root);
-        if let Some(slash) = above.filter(|slash| copy.up_to(*slash, kind_itself) == Some(libc::S_IFDIR)) {
-            last = slash;
-        }
+        let mut last = above.unwrap_or(root);
         while let Some(slash) = next(copy, last) {
             let len = copy.up_to(slash, |above| link_text(above, folder));
             if !failed(len) {
@@ -176,7 +168,7 @@ impl Buffers {
             let original = path.len - (copy.len - last);
             *inside = path.up_to(original, kind) != Some(libc::S_IFDIR);
         }
-        if *inside || !self.is_told(FOLDERS) {
+        if *inside || !turned {
             return None;
         }
         let Self { copy, folder, scratch, within: inside, .. } = self;

@@ -238,14 +238,19 @@ impl<'a> Replayer<'a> {
             if !fits || ranks.iter().any(|report| report.times_ns.len() != pieces) {
                 bail!("the times of restart {at} are not as many as were asked for");
             }
-            let ran: Vec<Vec<Nanos>> = ranks.iter().map(|report| piece_times(report, &[])).collect();
-            let sum = |of: &[Nanos]| of.iter().map(|t| t.seconds()).sum::<f64>();
-            let most = |of: &dyn Fn(&Vec<Nanos>) -> f64| ran.iter().map(of).fold(0.0, f64::max);
-            replayed.restart_s += ranks.iter().map(|r| r.restart_s).fold(0.0, f64::max);
-            replayed.warmup_s += most(&|t| sum(&t[..window.warm]));
-            replayed.measured_s += most(&|t| sum(&t[window.warm..]));
-            let all_s = ran.iter().map(|times| sum(times)).fold(0.0, f64::max);
-            let held = held(&ranks, all_s);
+            let most = |of: &dyn Fn(&StepReport) -> f64| ranks.iter().map(|report| of(report)).fold(0.0, f64::max);
+            // What a rank has reached after so many pieces.
+            let reached = |report: &StepReport, pieces: usize| match pieces.checked_sub(1) {
+                Some(last) => report.times_ns[last].max(report.start_ns),
+                None => report.start_ns,
+            };
+            let span = |report: &StepReport, pieces: std::ops::Range<usize>| {
+                Nanos(reached(report, pieces.end).saturating_sub(reached(report, pieces.start))).seconds()
+            };
+            replayed.restart_s += most(&|report| report.restart_s);
+            replayed.warmup_s += most(&|report| span(report, 0..window.warm));
+            replayed.measured_s += most(&|report| span(report, window.warm..pieces));
+            let held = held(&ranks, most(&|report| span(report, 0..pieces)));
             let from = window.warm.checked_sub(1).map_or(0, |last| held[last]);
             replayed.held_s += held.last().map_or(0.0, |&all| Nanos(all - from).seconds());
             let times = ranks.iter().map(|report| piece_times(report, &held).split_off(window.warm)).collect();
