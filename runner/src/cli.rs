@@ -64,7 +64,9 @@ pub fn command() -> clap::Command {
             if let Some(text) = arg.get_long_help().map(kept) {
                 arg = arg.long_help(text);
             }
-            arg
+            // That a number is too small is for what reads it to say.
+            let valued = arg.get_action().takes_values() && !arg.is_positional();
+            arg.allow_negative_numbers(valued)
         });
         command.mut_subcommands(of)
     }
@@ -236,7 +238,15 @@ pub fn size(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use super::{command, size};
+
+    #[test]
+    fn negative_numbers_are_refused_as_numbers() {
+        for given in [&["compare", "a", "--aet", "-1"][..], &["predict", "a", "--precision", "-0.1"]] {
+            let error = command().try_get_matches_from([&["phasecast"], given].concat()).expect_err("it is refused");
+            assert_eq!(error.kind(), clap::error::ErrorKind::ValueValidation, "{error}");
+        }
+    }
 
     #[test]
     fn sizes_have_units() {

@@ -65,6 +65,10 @@ impl Launcher {
             if words.is_empty() {
                 return Err(usage("--launcher is empty: give a command such as 'srun -n {n}'".into()).into());
             }
+            if template.contains('{') && !template.contains("{n}") {
+                let what = format!("--launcher {template:?} has no {{n}}, which stands for the number of ranks");
+                return Err(usage(what).into());
+            }
             let filled = |word: String| word.replace("{n}", &ranks.to_string()).into();
             let words: Vec<OsString> = words.into_iter().map(filled).collect();
             if in_path(&words[0]).is_none() {
@@ -371,6 +375,7 @@ mod tests {
             "--launcher is empty: give a command such as 'srun -n {n}'. `phasecast help` has the usage."
         );
         assert!(refused("'env").contains("within quotes"));
+        assert!(refused("env -n {n").contains("has no {n}") && find("env -n 4").is_ok());
         assert_eq!(refused("no-such-launcher -n {n}"), "there is no launcher no-such-launcher");
     }
 }
