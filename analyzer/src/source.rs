@@ -23,10 +23,12 @@ pub struct Item {
     pub proc: u16,
     /// Its kind.
     pub kind: EventKind,
-    /// Whether it is the last event of its call: a cut can only lie after such a one.
+    /// Whether it is the last event of its call, and a cut can lie after it.
     pub last: bool,
     /// Whether the call may return before the operation is complete.
     pub nonblocking: bool,
+    /// Whether its call has started a send in partitions: until all of them are ready no cut can lie.
+    pub partitioned: bool,
 }
 
 /// A message that a probe has found. It is no event; the message is received later, if at all.
@@ -64,6 +66,7 @@ impl View for Seen {
             kind: call.event().unwrap_or(EventKind::Recv),
             last: false,
             nonblocking: call.flags.has(Flags::NONBLOCKING),
+            partitioned: call.flags.has(Flags::PARTITIONED),
         };
         Seen {
             item,
@@ -84,6 +87,7 @@ impl View for Seen {
             kind: part.event().unwrap_or(EventKind::Collective),
             last: false,
             nonblocking: true,
+            partitioned: false,
         };
         Seen { item, is_event: part.event().is_some(), continued: false, found: None }
     }
@@ -147,12 +151,13 @@ impl<'a> Items<'a> {
             if !call.call.continued
                 && let Some(before) = items.last_mut()
             {
-                before.last = true;
+                before.last = !before.partitioned;
             }
             let own_event =
                 call.call.is_event.then_some(Item { nonblocking: own.nonblocking || call.has_parts(), ..own });
             let parts = call.parts().filter(|part| part.is_event);
-            let parts = parts.map(|part| Item { exit: own.exit, proc: own.proc, ..part.item });
+            let parts =
+                parts.map(|part| Item { exit: own.exit, proc: own.proc, partitioned: own.partitioned, ..part.item });
             items.extend(own_event.into_iter().chain(parts).filter(|item| self.counted.counts(item)));
             if let Some(matched) = call.call.found
                 && self.counted.counts(&own)

@@ -1,4 +1,5 @@
-//! Windows whose epochs are between some ranks only (post, start, complete, wait): no cut lies in one, on any rank.
+//! Windows whose epochs are between some ranks only (post, start, complete, wait): no cut lies in one, on any rank; nor behind
+//! the start of a send in partitions.
 mod support;
 
 use phasecast_analyzer::cuts_at_every_position;
@@ -70,6 +71,26 @@ fn no_cut_lies_in_an_epoch() {
                 assert_eq!(wrong(&trace, cut), (0, 0), "{ranks} ranks, pilot {pilot}: {cut:?} of {cuts:?}");
             }
         }
+    }
+}
+
+#[test]
+fn no_cut_lies_before_partitions_are_ready() {
+    let folder = Folder::new();
+    let mut program = Program::new(2);
+    for _ in 0..6 {
+        for rank in 0..2 {
+            program.act(rank, Act::Partitions { to: 1 - rank, bytes: 64 });
+            program.act(rank, Act::Work(1000));
+            program.act(rank, Act::Recv(vec![(1 - rank, 7, 64, false)]));
+            program.act(rank, Act::Collective { comm: 0, root: -1, bytes: 8 });
+        }
+    }
+    let trace = program.write(&folder.path("partitions.trace"), 100);
+    for pilot in 0..2 {
+        let cuts = cuts_at_every_position(&trace, Rank(pilot)).expect("a whole trace");
+        assert!(cuts.len() >= 10, "{cuts:?}");
+        assert!(cuts.iter().flatten().all(|events| events % 3 != 1), "{cuts:?}");
     }
 }
 

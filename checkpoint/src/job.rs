@@ -178,6 +178,8 @@ pub struct ReplayReport {
     pub init_s: f64,
     /// How long it took before that to look through the images, in seconds.
     pub read_s: f64,
+    /// How many processors the program was told of in the base run, and how many there are here, if it goes by that.
+    pub processors: Option<[u32; 2]>,
     /// How it ended; none where the program went on to its own end.
     pub end: Option<End>,
     /// The steps that were made: all, or as many as there was time for.

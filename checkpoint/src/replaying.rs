@@ -9,7 +9,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
 use phasecast_process::fence_cost::{self, Cost, Held};
-use phasecast_process::{MadeAfter, fence, files, gate, processor_time, settings, signal_state, space, threads};
+use phasecast_process::{
+    MadeAfter, fence, files, gate, processor_time, processors, settings, signal_state, space, threads,
+};
 use phasecast_trace::codec;
 use phasecast_trace::model::{boot_id, launcher_rank};
 use std::path::{Path, PathBuf};
@@ -153,6 +155,7 @@ pub(crate) fn replay(
         mpi: library.version(),
         init_s: started.elapsed().as_secs_f64() - read_s,
         read_s,
+        processors: None,
         end: None,
         steps: Vec::new(),
     };
@@ -208,7 +211,12 @@ fn one_step(
     file_state.before(&replay.made, step.cut);
     files::restore(&file_state, &scratch)?;
     signal_state::restore(&signal_state);
-    settings::restore(&section(&state, "settings")?);
+    let settings: settings::Settings = section(&state, "settings")?;
+    settings::restore(&settings);
+    // Libraries that come with MPI ask, too, as libnuma does: a program without threads goes by it only where one processor is
+    // the reason.
+    let told = settings.processors.filter(|&there| there == 1 || !thread_state.is_empty());
+    replay.report.processors = told.map(|there| [there, processors::given()]);
     let events = mpi.events;
     let share = || sharing::map_again(&state, &file_state).map_err(|error| format!("{error:#}"));
     mpi.restore(level, share).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;

@@ -2,6 +2,7 @@
 //!
 //! A live signature holds no images: on the target the program is run under the tracer until its phases were seen. One
 //! with images ends with them (crate `phasecast-image`, a packed set), so that they can be read where they are.
+use crate::output::seconds;
 use crate::restart::manifest::{FORMAT, Images};
 use anyhow::Result;
 use phasecast_analyzer::Analysis;
@@ -18,6 +19,8 @@ use std::path::Path;
 /// Version of the signature's format.
 pub const VERSION: u16 = 2;
 const KIND: &str = "signature";
+/// Base runs of which the longest is more than so many times the shortest are told of.
+const ALIKE: f64 = 1.25;
 
 /// What a signature says besides its phases.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,6 +50,19 @@ impl Manifest {
     /// Mean wall time of the base runs in seconds.
     pub fn base_run_s(&self) -> f64 {
         self.aet_s.iter().sum::<f64>() / self.aet_s.len().max(1) as f64
+    }
+
+    /// What is to be told where base runs differ much.
+    pub fn scatter_note(&self) -> Option<String> {
+        let longest = self.aet_s.iter().copied().fold(0.0, f64::max);
+        let shortest = self.aet_s.iter().copied().fold(longest, f64::min);
+        (longest > ALIKE * shortest).then(|| {
+            format!(
+                "base runs took from {} to {}, so that the interval is wide: sign where nothing else runs",
+                seconds(shortest),
+                seconds(longest)
+            )
+        })
     }
 }
 

@@ -56,7 +56,7 @@ fn manifest(analysis: &Analysis) -> Value {
         "kind": "restart", "phasecast": "0.1.0", "command": ["/opt/ring"], "ranks": 2, "machine": machine,
         "aet_s": [0.5, 0.5], "startup_s": 0.1, "teardown_s": 0.1,
         "images": {
-            "format": 23, "created": 0, "user": "somebody",
+            "format": 24, "created": 0, "user": "somebody",
             "program": {"path": "/opt/ring", "bytes": 1, "sha256": "00"}, "folder": "/no/such",
             "needs": {
                 "architecture": "x86_64", "cpu_baseline": "x86-64-v2", "cpu_features": ["no-such-feature"],

@@ -160,6 +160,24 @@ fn a_decision_keeps_no_sender_waiting() {
     }
 }
 
+/// How many processors a program was told of is known where it goes by that, as OpenMP does.
+#[test]
+fn processors_that_a_program_was_told_of_are_known() {
+    let programs = programs();
+    for (mpi, name) in [Mpi::OpenMpi, Mpi::Mpich].into_iter().flat_map(|mpi| [(mpi, "openmp"), (mpi, "own_file")]) {
+        let program = programs.iter().find(|p| p.name == name).expect("it is one of the programs");
+        let split = Split::new();
+        let command = Command { mpi, ranks: 2, program: program.command(mpi)[0].clone().into(), args: Vec::new() };
+        let (outcome, _, images) = split.run(&command, &[Cut { id: 0, events: vec![2; 2] }]);
+        let steps = vec![Step { cut: 0, watch: vec![vec![3]; 2] }];
+        let (_, reports) = split.replay_within(mpi, 2, &images, steps, None);
+        let told: Vec<_> = reports.iter().map(|report| report.processors).collect();
+        let there = |told: &Option<[u32; 2]>| told.is_some_and(|[there, here]| there > 0 && there == here);
+        let as_asked = if name == "openmp" { told.iter().all(there) } else { told == [None; 2] };
+        assert!(told.len() == 2 && as_asked, "{name}: {told:?}: {outcome:?}");
+    }
+}
+
 /// What a program opens for reading after it was saved is told, as a restart may open it, too.
 #[test]
 fn files_that_are_read_later_are_known() {

@@ -119,6 +119,8 @@ impl Flags {
     pub const MATCHED: Flags = Flags(1024);
     /// It had asked for any tag.
     pub const ANY_TAG: Flags = Flags(2048);
+    /// The call starts a send in partitions.
+    pub const PARTITIONED: Flags = Flags(4096);
 
     /// Whether all bits of `other` are set.
     #[inline]

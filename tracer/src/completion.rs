@@ -217,7 +217,7 @@ unsafe fn received(thread: &mut Thread, known: &Tracked, status: usize) -> Optio
                 part(PartKind::Recv, flags, source, tag, if told { status.bytes } else { known.bytes }, comm)
             })
         }
-        What::Recv | What::Exchange | What::Send | What::Collective => None,
+        What::Recv | What::Exchange | What::Send | What::Parts | What::Collective => None,
     }
 }
 

@@ -18,6 +18,8 @@ pub enum What {
     Exchange,
     /// A persistent send.
     Send,
+    /// The same in partitions.
+    Parts,
     /// A persistent collective.
     Collective,
     /// A communicator that is being made.

@@ -6,8 +6,8 @@ use phasecast_trace::writer::{RankWriter, TraceWriter, made_header};
 use phasecast_trace::{Call, Class, CommId, Flags, Nanos, Part, PartKind, ProcId, Rank, Trace};
 use std::path::{Path, PathBuf};
 
-pub const NAMES: [&str; 7] =
-    ["MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Waitall", "MPI_Isend", "MPI_Ibarrier", "MPI_Improbe"];
+pub const NAMES: [&str; 8] =
+    ["MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Waitall", "MPI_Isend", "MPI_Ibarrier", "MPI_Improbe", "MPI_Start"];
 
 /// One action of one rank.
 #[derive(Clone, Debug)]
@@ -48,6 +48,11 @@ pub enum Act {
     /// A nonblocking collective starts.
     Start {
         comm: u32,
+    },
+    /// A send in partitions is started.
+    Partitions {
+        to: u32,
+        bytes: u64,
     },
     /// Synchronisation of a window with the members of a group: post or complete (it sends), start or wait.
     Group {
@@ -165,6 +170,11 @@ fn perform(out: &mut RankWriter, now: &mut u64, act: &Act, ns: u64) {
         Act::Start { comm } => {
             let it = Call { comm: CommId(*comm), ..call(Class::Collective, 5, *now, ns) };
             out.push(&Call { flags: Flags::NONBLOCKING, ..it }, &[]).unwrap();
+        }
+        Act::Partitions { to, bytes } => {
+            let part = Part { kind: PartKind::Send, ..received(*to, 7, *bytes, false) };
+            let flags = Flags::PERSISTENT.with(Flags::PARTITIONED);
+            out.push(&Call { flags, ..call(Class::Start, 7, *now, ns) }, &[part]).unwrap();
         }
         Act::Group { sends, closes, with } => {
             let kind = if *sends { PartKind::Send } else { PartKind::Recv };

@@ -33,7 +33,7 @@ mod own;
 mod parking;
 mod plain;
 pub mod processor_time;
-mod processors;
+pub mod processors;
 mod rebirth;
 mod remaking;
 mod reopen;

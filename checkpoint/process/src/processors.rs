@@ -4,6 +4,7 @@
 use crate::sys::{failed, syscall};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// As many processors a machine may have.
 const MOST: usize = 8192;
@@ -18,6 +19,8 @@ pub struct Places([u64; 16]);
 
 /// Those that the launcher gave.
 static GIVEN: OnceLock<Mask> = OnceLock::new();
+/// Whether the program has asked which it may use: OpenMP and others make as many threads.
+static ASKED: AtomicBool = AtomicBool::new(false);
 /// Those of a thread that is not pinned: MPI may have changed what the launcher gave.
 static HOST: OnceLock<Mask> = OnceLock::new();
 
@@ -76,6 +79,21 @@ pub(crate) fn prepare() {
     if let Some(mask) = Mask::of(0) {
         let _ = GIVEN.set(mask);
     }
+}
+
+/// The program asks which processors it may use.
+pub(crate) fn ask() {
+    ASKED.store(true, Relaxed);
+}
+
+/// How many the launcher gave, if the program has asked.
+pub(crate) fn told() -> Option<u32> {
+    ASKED.load(Relaxed).then(given)
+}
+
+/// How many the launcher gave.
+pub fn given() -> u32 {
+    GIVEN.get().map_or(0, |given| list(&given.0).count() as u32)
 }
 
 /// To which places a thread is pinned.

@@ -1,5 +1,6 @@
 //! What a program has asked of the kernel for the whole process and for good, by `prctl` and `membarrier`. A restart asks for
 //! it again.
+use crate::processors;
 use crate::sys::{failed, syscall};
 use libc::c_int;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub struct Settings {
     options: Vec<(c_int, usize)>,
     /// Registrations for `membarrier`, as a mask.
     barriers: c_int,
+    /// How many processors it had, if it has asked for them.
+    pub processors: Option<u32>,
 }
 
 /// The options' values as the process began.
@@ -80,7 +83,7 @@ pub fn save() -> Settings {
     let now = options();
     let changed = OPTIONS.iter().zip(begun.iter().zip(now)).filter(|(_, (begun, now))| *begun != now);
     let options = changed.map(|((_, set, _), (_, now))| (*set, now)).collect();
-    Settings { options, barriers: registrations() }
+    Settings { options, barriers: registrations(), processors: processors::told() }
 }
 
 /// Asks for the same again, before there are threads; what another image had, and this one has not, is as the process began.

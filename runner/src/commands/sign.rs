@@ -142,6 +142,7 @@ pub fn run(args: &SignArgs) -> Result<()> {
         teardown_s: mean(2),
         images: None,
     };
+    manifest.scatter_note().iter().for_each(|words| note(words));
     let signature = Signature { manifest, analysis };
     if !args.live {
         return with_images(args, &launcher, signature, &traces, taken.unwrap_or_default());

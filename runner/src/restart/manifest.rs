@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Version of this part.
-pub const FORMAT: u16 = 23;
+pub const FORMAT: u16 = 24;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use crate::launch::Launcher;
 use crate::live::phases;
 use crate::output::note;
 use crate::restart::manifest::Images;
+use crate::restart::processor::others_note;
 use crate::restart::replay::Replayer;
 use crate::restart::schedule::{Costs, Seen};
 use crate::restart::windows::{Profile, Window};
@@ -95,7 +96,9 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
         precise = now.half_width_s <= wish.precision * now.total_s;
     };
     let mut prediction = assemble(manifest, analysis, &answer, &seen);
+    notes.extend(manifest.scatter_note());
     notes.extend(seen.replayed.held_note());
+    notes.extend(seen.replayed.processors.map(others_note));
     prediction.notes = notes;
     prediction.set_s = begun.elapsed().as_secs_f64();
     Ok(prediction)

@@ -25,6 +25,13 @@ const OTHERS: [&str; 16] = [
     "movdir64b",
 ];
 
+/// What is to be told where a program that has asked for its processors had other many in the base run than here.
+pub fn others_note([there, here]: [u32; 2]) -> String {
+    format!(
+        "in the base run the launcher gave a rank {there} of the processors, here {here}. The program goes by that, as OpenMP does, and is restarted with the threads that it had there: a run here may have others, and take another time. A launcher that binds ranks as the base's did makes the two alike"
+    )
+}
+
 /// To what processor a program is held while it is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Baseline {

@@ -48,6 +48,8 @@ pub struct Replayed {
     pub measured_s: f64,
     /// Of the time measured, what the fence has cost, in seconds. The restarts' times are without it.
     pub held_s: f64,
+    /// How many processors a rank was told of in the base run, and how many it has here, where that differs.
+    pub processors: Option<[u32; 2]>,
     /// The MPI library.
     pub mpi: String,
 }
@@ -212,6 +214,7 @@ impl<'a> Replayer<'a> {
         [launched, ended]: [u64; 2],
     ) -> Result<Replayed> {
         let mut replayed = Replayed {
+            processors: reports.iter().filter_map(|r| r.processors).find(|[there, here]| there != here),
             init_s: reports.iter().map(|r| r.init_s).collect(),
             finalize_s: reports.iter().map(|r| r.end.map_or(0.0, |end| end.finalize_s)).collect(),
             mpi: reports.first().map_or_else(String::new, |r| r.mpi.clone()),

@@ -54,6 +54,7 @@ impl Seen {
         all.warmup_s += more.warmup_s;
         all.measured_s += more.measured_s;
         all.held_s += more.held_s;
+        all.processors = all.processors.or(more.processors);
         self.startups.extend(more.startup_s);
         self.teardowns.extend(more.teardown_s);
         if self.launches == 0 {

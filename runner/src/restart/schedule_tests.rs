@@ -208,3 +208,12 @@ fn enough_is_enough() {
     let seen = Seen { launches: 1, round: true, one_offs: false, ..Seen::default() };
     assert!(scheduled(&seen, 60.0, false).0.iter().all(|w| w.one_off), "only what was not seen yet");
 }
+
+#[test]
+fn base_runs_that_differ_are_told_of() {
+    costs_of(&loop_of(2000, |_| 10 * MS), 80_000_000, |costs| {
+        let note = |aet_s: &[f64]| Manifest { aet_s: aet_s.to_vec(), ..costs.manifest.clone() }.scatter_note();
+        assert!(note(&[2.77, 4.23]).is_some_and(|note| note.contains("from 2.770 s to 4.230 s")));
+        assert_eq!((note(&[2.0, 2.4]), note(&[5.0]), note(&[])), (None, None, None));
+    });
+}

@@ -102,7 +102,8 @@ pub unsafe fn posted(thread: &mut Thread, call: &Call, args: &[usize], rc: usize
         // SAFETY: the caller's.
         let bytes = unsafe { side_bytes(thread, plan, &plan.send, args) };
         if persistent {
-            let what = What::Send;
+            let parts = matches!(plan.class, Does::Send { timing: Timing::Partitioned, .. });
+            let what = if parts { What::Parts } else { What::Send };
             tracked = Some(Tracked { what, persistent, active: false, peer, tag, bytes, comm, serial: 0 });
         }
         call.shape(if persistent { Class::Post } else { Class::Send }, flags, peer, tag, bytes, comm.local)
@@ -154,7 +155,7 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
         REQUESTS.lock().start(request, now);
         let mut flags = Flags::PERSISTENT;
         let kind = match known.what {
-            What::Send => PartKind::Send,
+            What::Send | What::Parts => PartKind::Send,
             What::Collective => PartKind::Collective,
             What::Recv | What::Exchange | What::NewComm => {
                 if known.peer == PEER_ANY {
@@ -168,7 +169,9 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
         comm = known.comm.local;
         thread.parts.push(part(kind, flags, known.peer, known.tag, sent, comm));
     }
-    thread.record_parts(call, &call.shape(Class::Start, Flags::PERSISTENT, PEER_NONE, TAG_NONE, bytes, comm));
+    let parts = thread.waiting.iter().any(|(_, _, known)| known.what == What::Parts);
+    let flags = if parts { Flags::PERSISTENT.with(Flags::PARTITIONED) } else { Flags::PERSISTENT };
+    thread.record_parts(call, &call.shape(Class::Start, flags, PEER_NONE, TAG_NONE, bytes, comm));
 }
 
 /// How many requests a start is of, and where they stand.
