@@ -24,6 +24,13 @@ static void set(int fd, long value, long interval) {
     CHECK(timerfd_settime(fd, 0, &time, NULL) == 0);
 }
 
+/* Whether a timer that rings again and again goes on. In the moment in which it is due and has not rung yet nothing is left. */
+static int goes_on(int fd) {
+    for (int i = 0; i < 1000; i++)
+        if (left(fd) > 0) return 1;
+    return 0;
+}
+
 /* How often a timer has rung; 0 if it has not. */
 static uint64_t rung(int fd) {
     uint64_t ticks = 0;
@@ -55,7 +62,7 @@ int main(void) {
         beat();
         CHECK(left(fds[FAR]) > 4900000000000l && left(fds[FAR]) < 5000000000000l && left(fds[UNSET]) == 0);
         CHECK(left(fds[RUNG]) == 0 && rung(fds[RUNG]) == 1 && rung(fds[RUNG]) == 0);
-        CHECK(rung(fds[AGAIN]) >= 5 && left(fds[AGAIN]) > 0);
+        CHECK(rung(fds[AGAIN]) >= 5 && goes_on(fds[AGAIN]));
         usleep(3000);
         CHECK(rung(fds[AGAIN]) >= 2);
         set(fds[AGAIN], 0, 0);
