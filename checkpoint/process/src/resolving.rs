@@ -10,6 +10,7 @@ use libc::{AT_FDCWD, EINVAL, c_int};
 const TREE: usize = 9;
 /// As many links as the kernel follows.
 const LINKS: usize = 40;
+
 /// What comes after `folder` in a path to it or within it; none of an empty one.
 pub(crate) fn within<'a>(path: &'a [u8], folder: &[u8]) -> Option<&'a [u8]> {
     path.strip_prefix(folder).filter(|rest| !folder.is_empty() && matches!(rest.first(), None | Some(b'/')))

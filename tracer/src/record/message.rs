@@ -148,6 +148,7 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
     let (_, at) = requests(call.plan, args);
     let mut bytes = 0u64;
     let mut comm = 0;
+    let mut all = Flags::PERSISTENT;
     thread.parts.clear();
     for &(i, request, known) in &thread.waiting {
         // SAFETY: the caller's: an array of more requests than this.
@@ -164,14 +165,15 @@ pub unsafe fn started(thread: &mut Thread, call: &Call, args: &[usize], rc: usiz
                 PartKind::Post
             }
         };
+        if known.what == What::Parts {
+            all = all.with(Flags::PARTITIONED);
+        }
         let sent = if kind == PartKind::Post { 0 } else { known.bytes };
         bytes += sent;
         comm = known.comm.local;
         thread.parts.push(part(kind, flags, known.peer, known.tag, sent, comm));
     }
-    let parts = thread.waiting.iter().any(|(_, _, known)| known.what == What::Parts);
-    let flags = if parts { Flags::PERSISTENT.with(Flags::PARTITIONED) } else { Flags::PERSISTENT };
-    thread.record_parts(call, &call.shape(Class::Start, flags, PEER_NONE, TAG_NONE, bytes, comm));
+    thread.record_parts(call, &call.shape(Class::Start, all, PEER_NONE, TAG_NONE, bytes, comm));
 }
 
 /// How many requests a start is of, and where they stand.
