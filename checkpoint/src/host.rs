@@ -56,7 +56,7 @@ fn job_of(path: &Path) -> Result<Job> {
 
 fn carry_out(job: Job, facade: &Path, other: Option<Program>) -> Result<i32> {
     let started = Instant::now();
-    phasecast_process::prepare()?;
+    phasecast_process::prepare(other.is_some())?;
     match job {
         Job::Checkpoint { program, cuts, recorded, collectives, images, patience_s, cpu } => {
             let patience = Duration::try_from_secs_f64(patience_s).unwrap_or(Duration::MAX);

@@ -65,7 +65,7 @@ impl Launcher {
             if words.is_empty() {
                 return Err(usage("--launcher is empty: give a command such as 'srun -n {n}'".into()).into());
             }
-            if template.contains('{') && !template.contains("{n}") {
+            if !template.contains("{n}") && ["{n", "{N", "{}"].iter().any(|like| template.contains(like)) {
                 let what = format!("--launcher {template:?} has no {{n}}, which stands for the number of ranks");
                 return Err(usage(what).into());
             }
@@ -376,6 +376,7 @@ mod tests {
         );
         assert!(refused("'env").contains("within quotes"));
         assert!(refused("env -n {n").contains("has no {n}") && find("env -n 4").is_ok());
+        assert!(find("env -n 4 A=${A}").is_ok());
         assert_eq!(refused("no-such-launcher -n {n}"), "there is no launcher no-such-launcher");
     }
 }

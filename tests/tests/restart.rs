@@ -6,7 +6,7 @@ use phasecast_checkpoint::job::{Cut, ReplayReport, Step, StepTime, Within};
 use phasecast_checkpoint::moment::Moment;
 use phasecast_tests::bench::{Command, Split};
 use phasecast_tests::example::compiled;
-use phasecast_tests::mpi::Mpi;
+use phasecast_tests::mpi::{Language, Mpi};
 use phasecast_tests::place::{LAUNCHERS, Place, STEPS, json, send, until_it_pays};
 use phasecast_tests::process::{run, start};
 use phasecast_tests::program::programs;
@@ -80,6 +80,51 @@ fn a_program_that_a_script_starts_is_saved() {
             assert_eq!(json(&run(&mut place.predict(launcher, &[])).succeeded())["method"], "restart");
         }
         place.assert_clean(&["app.phc"]);
+    }
+}
+
+/// A program that adds up what it reads from descriptor 9, a line in each step, and works.
+const READS: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    FILE *lines = fdopen(9, "r");
+    double sum = 0, all;
+    for (int step = 0, line; step < 400; step++) {
+        if (!lines || fscanf(lines, "%d", &line) != 1 || line != step)
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        for (volatile int spin = 0; spin < 1000000; spin++)
+            sum += 1e-9 * line;
+        MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+    return 0;
+}"#;
+
+/// What a script has open as it starts the program is the program's; what the launcher had open before is not.
+#[test]
+fn what_a_script_has_opened_is_read_on() {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let place = Place::alone();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("reads.c"), READS).expect("a source can be written");
+        let lines: Vec<String> = (0..400).map(|line| format!("{line:30}\n")).collect();
+        fs::write(path("lines"), lines.concat()).expect("lines can be written");
+        let mut compiler = std::process::Command::new(mpi.compiler(Language::C));
+        run(compiler.arg("-O1").arg("-o").arg(path("reads")).arg(path("reads.c"))).succeeded();
+        let sign = || {
+            let mut sign = place.phasecast(&["sign", "-n", "2", "-o", "app.phc", "--no-verify", "--json"]);
+            let script = "exec 9<lines && ./reads";
+            run(sign.args(["--launcher", LAUNCHERS[usize::from(mpi == Mpi::Mpich)], "--", "sh", "-c", script]))
+        };
+        let signed = json(&until_it_pays(sign).succeeded());
+        assert!(signed["images"].as_u64() > Some(0), "{signed}");
+        for launcher in LAUNCHERS {
+            assert_eq!(json(&run(&mut place.predict(launcher, &[])).succeeded())["method"], "restart");
+        }
+        place.assert_clean(&["app.phc", "lines", "reads", "reads.c"]);
     }
 }
 
@@ -280,6 +325,25 @@ fn a_program_in_which_nothing_repeats_gets_a_plain_answer() {
     assert!(outcome.stderr.contains("no signature pays here"), "{}", outcome.stderr);
     assert!(!place.path().join("app.phc").exists());
     place.assert_clean(&["app.phc"]);
+}
+
+/// A pipe with a name is open all the time: no place can be saved.
+#[test]
+fn a_program_that_can_be_saved_nowhere_gets_a_plain_answer() {
+    let place = Place::alone();
+    let sign = place.sign(Mpi::OpenMpi, &["--no-verify"]);
+    let words: Vec<_> = sign.get_args().map(std::ffi::OsStr::to_owned).collect();
+    let (options, program) = words.split_at(words.iter().position(|word| word == "--").expect("it is there") + 1);
+    let script = "mkfifo pipe$$ && exec 9<>pipe$$ && rm pipe$$ && exec \"$0\" \"$@\"";
+    let mut holding = place.phasecast(&[]);
+    holding.args(options).args(["sh", "-c", script]).args(program);
+    // In a noisy moment nothing may repeat.
+    let mut tries = (0..4).map(|_| run(&mut holding));
+    let outcome = tries.find(|outcome| !outcome.stderr.contains("no signature pays")).expect("phases");
+    assert_eq!(outcome.code, 4, "{outcome:?}");
+    assert!(outcome.stderr.contains("cannot be saved where its phases are"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("`phasecast sign --live`"), "{}", outcome.stderr);
+    place.assert_clean(&[]);
 }
 
 #[test]

@@ -117,10 +117,14 @@ const FIRST: std::ops::Range<c_int> = 3..64;
 pub(crate) const INHERITED: c_int = 600;
 
 /// Makes the low numbers free for programs, whatever launcher is used, and keeps the standard descriptors, for restarts
-/// that the program had closed or replaced them in.
-pub(crate) fn prepare() {
+/// that the program had closed or replaced them in. Where a script has started the program, those of the launcher are
+/// [set aside](set_aside) before the script begins, and what the script has opened is the program's.
+pub(crate) fn prepare(by_script: bool) {
     written::prepare();
-    move_inherited();
+    match by_script {
+        true => inherited().for_each(|(fd, _)| OWN.add(fd as usize)),
+        false => set_aside(),
+    }
     reserve(FIRST);
     for (fd, keep) in STANDARD.iter().enumerate() {
         // SAFETY: makes new descriptors only.
@@ -135,15 +139,14 @@ pub(crate) fn prepare() {
 
 /// Launchers leave pipes and sockets open, with numbers that differ between them: an image's files could not have theirs
 /// back. Those that are named in the environment (`PMI_FD`) are renamed there.
-fn move_inherited() {
-    let Ok(list) = fs::read_dir("/proc/self/fd") else { return };
-    let open: Vec<c_int> = list.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
-    for fd in open.into_iter().filter(|fd| (3..INHERITED).contains(fd)) {
-        // SAFETY: copies a descriptor, if it is still open (the list's own is not), and closes the old number.
+///
+/// To be called while there is one thread.
+pub fn set_aside() {
+    for (fd, flags) in inherited() {
+        // SAFETY: copies a descriptor, and closes the old number.
         let new = unsafe {
-            let flags = libc::fcntl(fd, libc::F_GETFD);
             let copy = if flags & libc::FD_CLOEXEC == 0 { libc::F_DUPFD } else { libc::F_DUPFD_CLOEXEC };
-            let new = if flags < 0 { -1 } else { libc::fcntl(fd, copy, INHERITED) };
+            let new = libc::fcntl(fd, copy, INHERITED);
             if new >= 0 {
                 libc::close(fd);
             }
@@ -152,10 +155,19 @@ fn move_inherited() {
         let value = fd.to_string();
         let names = std::env::vars().filter(|(name, v)| name.ends_with("_FD") && *v == value);
         for (name, _) in names.collect::<Vec<_>>().into_iter().filter(|_| new >= 0) {
-            // SAFETY: the host calls `prepare` before it has other threads.
+            // SAFETY: the caller's: there are no other threads.
             unsafe { std::env::set_var(name, new.to_string()) };
         }
     }
+}
+
+/// The descriptors but the standard ones that were open as this process began, with their flags.
+fn inherited() -> impl Iterator<Item = (c_int, c_int)> {
+    let list = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open: Vec<c_int> = list.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+    // SAFETY: asks for flags; the list's own descriptor is closed by now.
+    let flagged = open.into_iter().map(|fd| (fd, unsafe { libc::fcntl(fd, libc::F_GETFD) }));
+    flagged.filter(|&(fd, flags)| (3..INHERITED).contains(&fd) && flags >= 0)
 }
 
 /// Keeps numbers free of the lower half's files: to be called before MPI is initialised, with the numbers that images

@@ -67,15 +67,16 @@ pub use trap::on_exit;
 pub use written::{Content, MadeAfter, Written, made_later, read_later};
 
 /// Makes the host ready for an upper half: tables, the first state of signals and files, the spare threads. To be called
-/// once, by the main thread, with [`files::reserve`] before MPI is initialised and everything else after it.
+/// once, by the main thread, with [`files::reserve`] before MPI is initialised and everything else after it. `by_script`
+/// says that a script or a tool has started the program, with files of its own.
 ///
 /// # Errors
 /// If the machine cannot run a split process.
-pub fn prepare() -> Result<(), Error> {
+pub fn prepare(by_script: bool) -> Result<(), Error> {
     support::check()?;
     own::prepare()?;
     // Before there is a second thread: the kernel lets a process wait for all processors as its table of descriptors grows.
-    files::prepare();
+    files::prepare(by_script);
     segments::borrow();
     space::prepare();
     processors::prepare();

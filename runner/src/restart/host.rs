@@ -36,13 +36,14 @@ pub fn run_if_asked() -> Option<ExitCode> {
 }
 
 /// Becomes a command, with the tracer in it and in all that it starts, which looks out for the awaited process; returns why
-/// it could not.
+/// it could not. What that process has open then is its own or the command's, not the launcher's.
 fn follow(awaited: &OsStr, program: &OsStr, args: &[OsString]) -> anyhow::Error {
     let exe = std::env::current_exe().context("cannot find out where the command phasecast is");
     let preload = match exe.and_then(|exe| preloading(&exe)) {
         Ok(preload) => preload,
         Err(error) => return error,
     };
+    phasecast_checkpoint::set_aside();
     let mut command = Command::new(program);
     let error = command.args(args).env("LD_PRELOAD", preload).env(VARIABLE, awaited).exec();
     anyhow::Error::new(error).context(format!("cannot start {}", program.display()))

@@ -17,7 +17,7 @@ const SHARE: f64 = 0.6;
 
 /// Measures in memory (`/dev/shm`) and on disk (`/var/tmp`).
 pub fn run() {
-    phasecast_process::prepare().expect("the upper half has its place");
+    phasecast_process::prepare(false).expect("the upper half has its place");
     for folder in ["/dev/shm", "/var/tmp"] {
         for huge in [false, true] {
             let folder = tempfile::tempdir_in(folder).expect("the folder can be written to");
