@@ -132,7 +132,7 @@ fn run() -> Result<(), Box<dyn Any>> {
     let mut args = std::env::args_os().skip(1);
     let times = args.next().and_then(|t| t.to_str()?.parse().ok()).ok_or("usage: rewind TIMES PROGRAM ARGS")?;
     let program = args.next().ok_or("usage: rewind TIMES PROGRAM ARGS")?.into();
-    prepare()?;
+    prepare(false)?;
     let env = std::env::vars_os().collect();
     let loaded = start(&Start { program, args: args.collect(), env, facade: None, cpu: Cpu::Native })?;
     files::release();

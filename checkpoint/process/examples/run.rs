@@ -31,7 +31,7 @@ unsafe extern "C" fn dispatch(frame: *mut gate::Frame, index: usize) -> usize {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
     let program = args.next().ok_or("usage: run PROGRAM ARGS")?.into();
-    prepare()?;
+    prepare(false)?;
     let cpu = std::env::var("PHASECAST_CPU").map_or(Ok(Cpu::Native), |name| name.parse())?;
     let facade = std::env::var_os("PHASECAST_FACADE").map(Into::into);
     let env = std::env::vars_os()
