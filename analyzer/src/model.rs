@@ -161,16 +161,29 @@ pub struct Analysis {
     pub pieces: Vec<Vec<Piece>>,
 }
 
-/// The rank that takes longest, by each rank's events and time in ns: of those that have a hundredth of the most events, as
-/// one that takes no part in what repeats says nothing of it.
-pub fn longest(ranks: impl Iterator<Item = (u64, u64)> + Clone) -> usize {
-    let most = ranks.clone().map(|rank| rank.0).max().unwrap_or(0);
-    let all = ranks.enumerate().filter(|(_, (events, _))| events.saturating_mul(100) >= most);
-    all.fold(
-        (0, None),
-        |best, (rank, (_, ns))| if best.1.is_none_or(|most| ns > most) { (rank, Some(ns)) } else { best },
-    )
-    .0
+/// What a rank does in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Its events.
+    pub events: u64,
+    /// Its time, in ns.
+    pub ns: u64,
+    /// Pieces in which it has events.
+    pub pieces: usize,
+}
+
+/// The rank that takes longest, of those that have a hundredth of the most events, as one that takes no part in what repeats
+/// says nothing of it. Nor does one that the others only send to: whatever has been sent, it need not have come further at a
+/// cut. Where it has events in less than half as many pieces as another, which takes as long but for a twentieth, it is that
+/// one.
+pub fn longest(ranks: &[Share]) -> usize {
+    let most = ranks.iter().map(|rank| rank.events).max().unwrap_or(0);
+    let part = || (0..ranks.len()).filter(|&rank| ranks[rank].events.saturating_mul(100) >= most);
+    let first = |of: &dyn Fn(usize) -> u64, best: usize, rank: usize| if of(rank) > of(best) { rank } else { best };
+    let Some(slowest) = part().reduce(|best, rank| first(&|rank| ranks[rank].ns, best, rank)) else { return 0 };
+    let as_long = part().filter(|&rank| ranks[rank].ns >= ranks[slowest].ns - ranks[slowest].ns / 20);
+    let steady = as_long.reduce(|best, rank| first(&|rank| ranks[rank].pieces as u64, best, rank));
+    steady.filter(|&rank| ranks[rank].pieces > 2 * ranks[slowest].pieces).unwrap_or(slowest)
 }
 
 impl Analysis {
@@ -202,9 +215,20 @@ mod tests {
 
     #[test]
     fn a_rank_that_takes_no_part_is_not_the_slowest() {
-        let of = |ranks: &[(u64, u64)]| longest(ranks.iter().copied());
+        let of = |ranks: &[(u64, u64)]| {
+            longest(&ranks.iter().map(|&(events, ns)| Share { events, ns, pieces: 1 }).collect::<Vec<_>>())
+        };
         assert_eq!(of(&[(1000, 50), (1000, 70), (3, 90)]), 1);
         assert_eq!(of(&[(1000, 50), (1000, 50), (10, 90)]), 2, "a worker of many");
         assert_eq!((of(&[(0, 0), (0, 5)]), of(&[])), (1, 0));
+    }
+
+    #[test]
+    fn a_rank_that_others_only_send_to_is_not_the_slowest() {
+        let share = |events, ns, pieces| Share { events, ns, pieces };
+        let workers = [share(243, 4217, 200), share(243, 4212, 200)];
+        assert_eq!(longest(&[&[share(84, 4231, 2)], &workers[..]].concat()), 1);
+        assert_eq!(longest(&[&[share(84, 4231, 150)], &workers[..]].concat()), 0, "it takes part");
+        assert_eq!(longest(&[&[share(84, 4500, 2)], &workers[..]].concat()), 0, "what the run takes is its time");
     }
 }

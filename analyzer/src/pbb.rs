@@ -109,7 +109,7 @@ struct Group {
 pub fn analyze(input: &Input<'_>, stage: &Stage<'_>) -> Result<Analysis, AnalyzeError> {
     let (trace, survey, settings) = (&input.traces[0], &input.surveys[0], input.settings);
     let ranks = survey.spans.len();
-    let (slowest, run_s) = input.slowest();
+    let (slowest, run_s) = input.slowest(|_| 1);
     let keep = survey.events.iter().sum::<u64>() <= MOST_PIECES;
     let blank = Piece { phase: PhaseId(0), end: 0, time: Nanos(0), again: None };
     let mut pieces: Vec<Vec<Piece>> = match keep {

@@ -7,7 +7,7 @@ use crate::error::AnalyzeError;
 use crate::levels;
 use crate::marker::{self, Priced};
 use crate::matching::FastMap;
-use crate::model::{Analysis, Marker, Method, Order, Piece, longest};
+use crate::model::{Analysis, Marker, Method, Order, Piece, Share, longest};
 use crate::parallel::Stage;
 use crate::phases::{self, Class, Sampling};
 use crate::pilot::Pilot;
@@ -49,11 +49,16 @@ pub struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// The rank whose run is the longest, and its length in seconds.
-    pub fn slowest(&self) -> (usize, f64) {
+    /// The rank whose run is the [longest], and its length in seconds; `pieces` says in how many a rank has events.
+    pub fn slowest(&self, pieces: impl Fn(usize) -> usize) -> (usize, f64) {
         let survey = &self.surveys[0];
-        let lengths = survey.spans.iter().zip(&survey.events).map(|(span, events)| (*events, span.1 - span.0));
-        let rank = longest(lengths);
+        let ranks = survey.spans.iter().zip(&survey.events).enumerate();
+        let share = |(rank, (span, &events)): (usize, (&(u64, u64), &u64))| Share {
+            events,
+            ns: span.1 - span.0,
+            pieces: pieces(rank),
+        };
+        let rank = longest(&ranks.map(share).collect::<Vec<_>>());
         (rank, survey.spans.get(rank).map_or(0.0, |span| (span.1 - span.0) as f64 * 1e-9))
     }
 }
@@ -192,7 +197,7 @@ fn cut(input: &Input<'_>, mut found: Markers, stages: &[Stage<'_>; 3]) -> Result
 /// The earliest cut, where what lies between it and the first cut of the marker is relevant: a set-up that can be
 /// measured by itself, apart from the start of the processes, which cannot be restarted.
 fn set_up(input: &Input<'_>, cuts: &[Cut], of_marker: impl Fn(&Cut) -> bool) -> Option<u64> {
-    let (slowest, run_s) = input.slowest();
+    let (slowest, run_s) = input.slowest(|rank| advances(cuts, rank));
     let first = cuts.first().filter(|cut| cut.at <= EARLY && !of_marker(cut))?;
     let marker = cuts.iter().find(|cut| of_marker(cut))?;
     let ns = marker.stands[slowest].exit.saturating_sub(first.stands[slowest].exit);
@@ -227,6 +232,11 @@ fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Opti
     Some((number, skew_s, in_flight))
 }
 
+/// How often a rank has come further from one cut to the next.
+fn advances(cuts: &[Cut], rank: usize) -> usize {
+    cuts.windows(2).filter(|pair| pair[0].stands[rank].events < pair[1].stands[rank].events).count()
+}
+
 /// Times of a rank's segments in ns, from its exits at the cuts and its span.
 fn lengths(exits: impl Iterator<Item = u64>, span: (u64, u64)) -> Vec<u64> {
     let mut before = span.0;
@@ -253,7 +263,7 @@ fn assemble(
     let of_rank = |(r, span): (usize, &(u64, u64))| lengths(cuts.iter().map(|cut| cut.stands[r].exit), *span);
     let times: Vec<Vec<u64>> = survey.spans.iter().enumerate().map(of_rank).collect();
     let again = in_second_run(input, cuts)?;
-    let (slowest, run_s) = input.slowest();
+    let (slowest, run_s) = input.slowest(|rank| advances(cuts, rank));
 
     // The key of a segment: the pilot's symbols; the first, the set-up and the last are one-offs.
     let key = |at: usize| match (at.checked_sub(1).map(|b| &cuts[b]), cuts.get(at)) {

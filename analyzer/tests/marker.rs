@@ -56,6 +56,28 @@ fn a_stencil_has_one_phase_and_is_explained_by_few_occurrences() {
     assert_eq!(analysis.unmatched_sends + analysis.unmatched_receives, 0);
 }
 
+/// Workers that compute together and send what they have to a rank that only takes it in, and takes longest by little.
+#[test]
+fn a_server_of_output_does_not_hide_what_the_others_repeat() {
+    let mut program = Program::new(3);
+    program.comms.push(vec![1, 2]);
+    for step in 0..500 {
+        program.act(0, Act::Work(102_000));
+        for worker in [1, 2] {
+            program.act(worker, Act::Work(100_000 + noise(1, step)));
+            program.act(worker, Act::Collective { comm: 1, root: -1, bytes: 8 });
+            if step % 5 == 0 {
+                program.act(worker, Act::Send { to: 0, tag: 1, bytes: 8000 });
+                program.act(0, Act::Recv(vec![(worker, 1, 8000, true)]));
+            }
+        }
+    }
+    program.all(|_| Act::Collective { comm: 0, root: -1, bytes: 0 });
+    let folder = Folder::new();
+    let analysis = run(&[program.write(&folder.path("a"), 500)]);
+    assert!(analysis.verdict.pays && analysis.repeating_share() > 0.9, "{analysis:#?}");
+}
+
 #[test]
 fn pieces_tile_the_run_and_are_kept_in_a_file() {
     let folder = Folder::new();

@@ -77,7 +77,10 @@ pub fn trace_of(run: &str, folder: &Path, ranks: u32) -> Result<Trace> {
         anyhow!("{run} left no trace: does the program call MPI_Init, and does the launcher belong to its MPI?{why}")
     })?;
     if trace.size() != ranks {
-        bail!("the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI?", trace.size());
+        bail!(
+            "the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI? In --launcher, {{n}} stands for the number",
+            trace.size()
+        );
     }
     Ok(trace)
 }

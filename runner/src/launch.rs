@@ -2,20 +2,23 @@
 use crate::end::End;
 use crate::exit::Refusal;
 use crate::orphans;
-use crate::output::shell;
+use crate::output::{note, shell};
 use anyhow::{Context, Result, bail};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use phasecast_checkpoint::moment::monotonic_ns;
 use phasecast_trace::Nanos;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -255,13 +258,24 @@ impl Drop for Launch {
 }
 
 /// What the launcher gets as its input, which it hands to a rank: a file is read from its start by each run; a terminal or a
-/// pipe, which only one run could read, is not passed on.
+/// pipe, which only one run could read, is not passed on. That something waits in a pipe is told, once.
 fn input() -> Result<Stdio> {
-    let file = std::fs::metadata("/dev/stdin").is_ok_and(|data| data.is_file());
-    match file {
-        true => Ok(File::open("/dev/stdin").context("cannot read the standard input again")?.into()),
-        false => Ok(Stdio::null()),
+    static TOLD: Once = Once::new();
+    let kind = std::fs::metadata("/dev/stdin").map(|data| data.file_type());
+    if kind.as_ref().is_ok_and(FileType::is_file) {
+        return Ok(File::open("/dev/stdin").context("cannot read the standard input again")?.into());
     }
+    let stdin = std::io::stdin();
+    let mut waits = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    if kind.is_ok_and(|kind| kind.is_fifo())
+        && poll(&mut waits, PollTimeout::ZERO).is_ok()
+        && waits[0].revents().is_some_and(|events| events.contains(PollFlags::POLLIN))
+    {
+        TOLD.call_once(|| {
+            note("the program gets no input: a pipe could be read by one run only. Give it a file, `< FILE`")
+        });
+    }
+    Ok(Stdio::null())
 }
 
 fn forward(mut pipe: impl Read + Send + 'static, quiet: Arc<AtomicBool>, said: Arc<Mutex<Vec<u8>>>) -> JoinHandle<()> {

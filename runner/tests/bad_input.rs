@@ -1,10 +1,12 @@
 //! Bad input at every command: truncated, bit-flipped, foreign and empty files and folders, outputs that exist. The
 //! exit code is 3, the error is one sentence, nothing panics, and nothing is left under the name of the output.
 mod common;
-use common::{Done, Ring, phasecast, text, well, write_prediction};
+use common::{Done, Ring, command, phasecast, text, well, write_prediction};
 use proptest::prelude::*;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// Commands that read one file or folder; `OUT` stands for an output.
 const READERS: [&[&str]; 14] = [
@@ -220,5 +222,21 @@ proptest! {
             let done = run(command, &input, &folder.path().join("output"));
             prop_assert!([0, 3].contains(&done.code), "{command:?}: {}", done.err);
         }
+    }
+}
+
+/// Several runs cannot read a pipe: what waits there is told of before the program misses it.
+#[test]
+fn a_pipe_that_waits_as_input_is_told_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut sign = command(&["sign", "-n", "1", "--launcher", "env", "-o", "no.phc", "--", "true"]);
+    sign.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    for (input, told) in [(&b"a line\n"[..], true), (b"", false)] {
+        let (read, mut write) = std::io::pipe().expect("a pipe");
+        write.write_all(input).expect("it takes a line");
+        drop(write);
+        let done = sign.stdin(read).output().expect("it starts");
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((done.status.code(), err.contains("the program gets no input")), (Some(1), told), "{err}");
     }
 }

@@ -1,6 +1,6 @@
 //! What is measured from an image ([`Window`]), in the base runs as a plan and a replay see them ([`Profile`]): pieces
 //! of the slowest rank, with their phases and times.
-use phasecast_analyzer::{Analysis, Piece, longest};
+use phasecast_analyzer::{Analysis, Piece, Share, longest};
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -57,8 +57,13 @@ impl Profile {
     /// The profile of an analysis; none if its pieces are no cuts of all ranks, or there is but one.
     pub fn of(analysis: &Analysis) -> Option<Profile> {
         analysis.segments().filter(|&count| count > 1)?;
-        let of = |pieces: &Vec<Piece>| (pieces.last().map_or(0, |p| p.end), pieces.iter().map(|p| p.time.0).sum());
-        let slowest = analysis.pieces.get(longest(analysis.pieces.iter().map(of)))?;
+        let of = |pieces: &Vec<Piece>| Share {
+            events: pieces.last().map_or(0, |p| p.end),
+            ns: pieces.iter().map(|p| p.time.0).sum(),
+            // As the analysis counts: between one cut and the next.
+            pieces: pieces[..pieces.len() - 1].windows(2).filter(|pair| pair[0].end < pair[1].end).count(),
+        };
+        let slowest = analysis.pieces.get(longest(&analysis.pieces.iter().map(of).collect::<Vec<_>>()))?;
         let first: Vec<f64> = slowest.iter().map(|p| p.time.seconds()).collect();
         let again: Option<Vec<f64>> = slowest.iter().map(|p| p.again.map(Nanos::seconds)).collect();
         let runs: Vec<Vec<f64>> = std::iter::once(first).chain(again).collect();
