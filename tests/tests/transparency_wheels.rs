@@ -29,7 +29,7 @@ const NAMES: [&str; 14] = [
 
 /// What is new in MPI 4 and 5 goes on wherever a library has it.
 #[test]
-fn newer_standards_programs_go_on_under_those_that_have_them() {
+fn programs_of_newer_standards_go_on_under_those_that_have_them() {
     let since = |version| -> Vec<Program> { programs().into_iter().filter(|program| program.mpi == version).collect() };
     let of_4 = [
         (Mpi::Mpich, &[Mpi::Mpich, Mpi::OpenMpi5, Mpi::Mpich5Abi][..]),
@@ -85,7 +85,7 @@ fn programs_go_on_under_newer_mpis() {
 }
 
 #[test]
-fn newer_mpis_programs_go_on_elsewhere() {
+fn programs_of_newer_mpis_go_on_elsewhere() {
     let plan = [
         (Mpi::OpenMpi5, &[Mpi::Mpich][..]),
         (Mpi::Mpich5, &[Mpi::OpenMpi]),

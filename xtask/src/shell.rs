@@ -84,20 +84,6 @@ pub fn step(command: &mut Command) -> Done {
     }
 }
 
-/// Runs a command beside others: what it prints comes when it has ended.
-///
-/// # Errors
-/// As [`step`].
-pub fn step_apart(command: &mut Command) -> Done {
-    eprintln!("+ {} &", shown(command));
-    let output = command.stdin(Stdio::null()).output();
-    let output =
-        output.map_err(|error| Failure::Work(format!("`{}` could not be started: {error}", shown(command))))?;
-    eprintln!("+ {}:\n{}", shown(command), String::from_utf8_lossy(&output.stderr));
-    println!("{}", String::from_utf8_lossy(&output.stdout));
-    if output.status.success() { Ok(()) } else { failed(format!("`{}` ended with {}", shown(command), output.status)) }
-}
-
 /// Runs a command silently and says whether it exited with 0.
 pub fn succeeds(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())

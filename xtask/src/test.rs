@@ -3,7 +3,6 @@
 use crate::setup;
 use crate::shell::{self, Done};
 use std::panic::resume_unwind;
-use std::process::Command;
 use std::thread;
 
 pub const HELP: &str = "\
@@ -26,23 +25,9 @@ pub fn run(args: &[String]) -> Done {
     })?;
     // All targets in one step: their dependencies have other features without the tests, and would be built twice.
     shell::step(shell::cargo().args(["build", "--workspace", "--all-targets"]))?;
-    // Side by side, as launchers wait for much of the time. The output of the suite comes when it has ended.
-    thread::scope(|scope| {
-        let suite = scope.spawn(|| shell::step_apart(&mut tests(&["--tests", SUITE])));
-        let others = shell::step(&mut tests(&["--", "--skip", SUITE]));
-        suite.join().unwrap_or_else(|panic| resume_unwind(panic)).and(others)
-    })
-}
-
-/// What the names of the tests have in common that cut and restart the programs of the suite: they take as long as all others.
-const SUITE: &str = "programs_go_on";
-
-/// Tests of the workspace.
-fn tests(which: &[&str]) -> Command {
     let mut tests = shell::cargo();
     shell::mpi_environment(&mut tests).env("PHASECAST", shell::target().join("debug/phasecast"));
-    tests.args(["test", "--workspace", "--no-fail-fast"]).args(which);
-    tests
+    shell::step(tests.args(["test", "--workspace", "--no-fail-fast"]))
 }
 
 /// Format and lints.

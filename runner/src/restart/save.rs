@@ -1,7 +1,6 @@
 //! The third run of `phasecast sign`: the program under the host, which saves images at the planned cuts. A cut that is
 //! refused is tried again beside its place, in one more run.
 use crate::base::is_command;
-use crate::exit::Refusal;
 use crate::launch::{Launcher, POLL, interrupted, program_path};
 use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
 use crate::restart::plan::cuts;
@@ -102,9 +101,10 @@ impl Saving<'_> {
             }
         }
         if !repeats(&saved) {
-            let why = notes.join("; ");
-            let what = format!("the program cannot be saved where its phases are: {why}. Use `phasecast sign --live`.");
-            return Err(Refusal::Unfit(what).into());
+            bail!(
+                "the program cannot be saved where its phases are: {}. Use `phasecast sign --live`.",
+                notes.join("; ")
+            );
         }
         saved.notes = notes;
         Ok(saved)
@@ -205,11 +205,10 @@ impl Saving<'_> {
         }
         // What comes last may be another in every run; the cuts lie before it.
         if report.events != expected && self.analysis.verdict.difference.is_none() {
-            let what = format!(
+            bail!(
                 "rank {rank} had {} events under the host and {expected} in the base runs: its communication differs from run to run, so cuts cannot be carried over. Use `phasecast sign --live`.",
                 report.events
             );
-            return Err(Refusal::Unfit(what).into());
         }
         Ok(report)
     }
