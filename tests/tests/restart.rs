@@ -83,14 +83,14 @@ fn a_program_that_a_script_starts_is_saved() {
     }
 }
 
-/// A program that adds up what it reads from descriptor 9, a line in each step, and works.
+/// A program that adds up what it reads from descriptor 50, a line in each step, and works.
 const READS: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    FILE *lines = fdopen(9, "r");
+    FILE *lines = fdopen(50, "r");
     double sum = 0, all;
     for (int step = 0, line; step < 400; step++) {
         if (!lines || fscanf(lines, "%d", &line) != 1 || line != step)
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     return 0;
 }"#;
 
-/// What a script has open as it starts the program is the program's; what the launcher had open before is not.
+/// A file that a script has open as it starts the program is the program's; a pipe is not, nor what the launcher had open.
 #[test]
 fn what_a_script_has_opened_is_read_on() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
@@ -116,8 +116,9 @@ fn what_a_script_has_opened_is_read_on() {
         run(compiler.arg("-O1").arg("-o").arg(path("reads")).arg(path("reads.c"))).succeeded();
         let sign = || {
             let mut sign = place.phasecast(&["sign", "-n", "2", "-o", "app.phc", "--no-verify", "--json"]);
-            let script = "exec 9<lines && ./reads";
-            run(sign.args(["--launcher", LAUNCHERS[usize::from(mpi == Mpi::Mpich)], "--", "sh", "-c", script]))
+            // The number of the second one, a pipe, is 63.
+            let script = "exec 50<lines && ./reads 2> >(cat >&2)";
+            run(sign.args(["--launcher", LAUNCHERS[usize::from(mpi == Mpi::Mpich)], "--", "bash", "-c", script]))
         };
         let signed = json(&until_it_pays(sign).succeeded());
         assert!(signed["images"].as_u64() > Some(0), "{signed}");

@@ -1,18 +1,25 @@
 //! Children of this process. One of the program's that runs at a cut is in no image; those that the MPI library has started
-//! for itself are not the program's.
+//! for itself are not the program's, nor those of a script that has become the program, as a shell's `>(filter)`.
 use crate::Error;
 use std::collections::BTreeSet;
 use std::fs;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static OF_LIBRARY: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+fn of_others() -> MutexGuard<'static, BTreeSet<u32>> {
+    static OF_OTHERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+    OF_OTHERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes those that run now for a script's: to be called before the program runs.
+pub(crate) fn prepare() {
+    of_others().extend(running());
+}
 
 /// Does something in which only the library may start processes.
 pub fn of_library<T>(act: impl FnOnce() -> T) -> T {
     let before = running();
     let result = act();
-    let made = running().difference(&before).copied().collect();
-    *OF_LIBRARY.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = made;
+    of_others().extend(running().difference(&before));
     result
 }
 
@@ -47,8 +54,7 @@ pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
 /// # Errors
 /// If there is one.
 pub fn none_runs() -> Result<(), Error> {
-    let own = OF_LIBRARY.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    match running().difference(&own).next() {
+    match running().difference(&of_others()).next() {
         Some(_) => Err(Error::Obstacle("a child process runs".into())),
         None => Ok(()),
     }
@@ -85,7 +91,7 @@ mod tests {
         assert!(!running().contains(&child.id()), "it has ended, and nobody has asked for it");
         child.wait().expect("its end");
         let mut later = of_library(|| Command::new("cat").stdin(Stdio::piped()).spawn()).expect("a child");
-        assert!(OF_LIBRARY.lock().expect("nobody has panicked").contains(&later.id()));
+        assert!(of_others().contains(&later.id()));
         drop(later.stdin.take());
         later.wait().expect("its end");
     }

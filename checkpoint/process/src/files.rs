@@ -118,13 +118,13 @@ pub(crate) const INHERITED: c_int = 600;
 
 /// Makes the low numbers free for programs, whatever launcher is used, and keeps the standard descriptors, for restarts
 /// that the program had closed or replaced them in. Where a script has started the program, those of the launcher are
-/// [set aside](set_aside) before the script begins, and what the script has opened is the program's.
+/// [set aside](set_aside) before the script begins, and the files that the script has opened are the program's. A pipe of the
+/// script, as a shell leaves one open for `2> >(filter)`, is not: no cut could be saved.
 pub(crate) fn prepare(by_script: bool) {
     written::prepare();
-    match by_script {
-        true => inherited().for_each(|(fd, _)| OWN.add(fd as usize)),
-        false => set_aside(),
-    }
+    let (files, others): (Vec<_>, Vec<_>) = inherited().partition(|&(fd, _)| by_script && has_path(fd));
+    files.iter().for_each(|&(fd, _)| OWN.add(fd as usize));
+    move_up(others);
     reserve(FIRST);
     for (fd, keep) in STANDARD.iter().enumerate() {
         // SAFETY: makes new descriptors only.
@@ -142,7 +142,11 @@ pub(crate) fn prepare(by_script: bool) {
 ///
 /// To be called while there is one thread.
 pub fn set_aside() {
-    for (fd, flags) in inherited() {
+    move_up(inherited());
+}
+
+fn move_up(descriptors: impl IntoIterator<Item = (c_int, c_int)>) {
+    for (fd, flags) in descriptors {
         // SAFETY: copies a descriptor, and closes the old number.
         let new = unsafe {
             let copy = if flags & libc::FD_CLOEXEC == 0 { libc::F_DUPFD } else { libc::F_DUPFD_CLOEXEC };
@@ -155,10 +159,15 @@ pub fn set_aside() {
         let value = fd.to_string();
         let names = std::env::vars().filter(|(name, v)| name.ends_with("_FD") && *v == value);
         for (name, _) in names.collect::<Vec<_>>().into_iter().filter(|_| new >= 0) {
-            // SAFETY: the caller's: there are no other threads.
+            // SAFETY: the host, and who sets aside, has no other threads yet.
             unsafe { std::env::set_var(name, new.to_string()) };
         }
     }
+}
+
+/// Whether it is of a file: not of a pipe or socket without a name.
+fn has_path(fd: c_int) -> bool {
+    fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|path| path.is_absolute())
 }
 
 /// The descriptors but the standard ones that were open as this process began, with their flags.

@@ -77,6 +77,7 @@ pub fn prepare(by_script: bool) -> Result<(), Error> {
     own::prepare()?;
     // Before there is a second thread: the kernel lets a process wait for all processors as its table of descriptors grows.
     files::prepare(by_script);
+    children::prepare();
     segments::borrow();
     space::prepare();
     processors::prepare();
