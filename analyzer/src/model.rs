@@ -168,7 +168,7 @@ pub struct Share {
     pub events: u64,
     /// Its time, in ns.
     pub ns: u64,
-    /// Pieces in which it has events.
+    /// Pieces between cuts in which it has events.
     pub pieces: usize,
 }
 
@@ -179,10 +179,10 @@ pub struct Share {
 pub fn longest(ranks: &[Share]) -> usize {
     let most = ranks.iter().map(|rank| rank.events).max().unwrap_or(0);
     let part = || (0..ranks.len()).filter(|&rank| ranks[rank].events.saturating_mul(100) >= most);
-    let first = |of: &dyn Fn(usize) -> u64, best: usize, rank: usize| if of(rank) > of(best) { rank } else { best };
-    let Some(slowest) = part().reduce(|best, rank| first(&|rank| ranks[rank].ns, best, rank)) else { return 0 };
-    let as_long = part().filter(|&rank| ranks[rank].ns >= ranks[slowest].ns - ranks[slowest].ns / 20);
-    let steady = as_long.reduce(|best, rank| first(&|rank| ranks[rank].pieces as u64, best, rank));
+    // Of equals the first.
+    let Some(slowest) = part().rev().max_by_key(|&rank| ranks[rank].ns) else { return 0 };
+    let as_long = part().rev().filter(|&rank| ranks[rank].ns >= ranks[slowest].ns - ranks[slowest].ns / 20);
+    let steady = as_long.max_by_key(|&rank| ranks[rank].pieces);
     steady.filter(|&rank| ranks[rank].pieces > 2 * ranks[slowest].pieces).unwrap_or(slowest)
 }
 
