@@ -34,6 +34,7 @@ pub mod plan;
 mod replayed;
 pub mod restarts;
 pub mod segments;
+pub mod sinks;
 pub mod source;
 pub mod stream;
 pub mod survey;

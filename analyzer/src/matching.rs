@@ -192,6 +192,11 @@ impl Channels {
         self.ahead.get(&message).copied().unwrap_or(0) >= found
     }
 
+    /// Whether the message that `rank` receives by `item` has been counted as sent and not as received.
+    pub fn sent(&self, rank: u32, item: &Item) -> bool {
+        self.ahead.get(&self.pairs.message(rank, item)).is_some_and(|&ahead| ahead > 0)
+    }
+
     /// Forgets what has nothing under way, when there is much: programs that use every tag or length once.
     pub fn sweep(&mut self) {
         if self.ahead.len() > self.sweep_at {
@@ -245,6 +250,16 @@ impl Collectives {
             return &self.members[at];
         }
         &[]
+    }
+
+    /// The members that have not taken part in the next collective of `comm` for `rank`; `None` if one has not in that
+    /// before, or members take part in different numbers of them.
+    pub fn missing(&self, comm: u32, rank: u32) -> Option<Vec<u32>> {
+        let at = comm as usize;
+        let done = |rank: u32| self.done[at].get(&rank).copied().unwrap_or(0);
+        let others = || self.members[at].iter().copied().filter(|&member| member != rank);
+        let known = *self.balanced.get(at)? && others().all(|member| done(member) >= done(rank));
+        known.then(|| others().filter(|&member| done(member) == done(rank)).collect())
     }
 
     /// Whether `rank` has taken part in as many collectives of `comm` as any member.

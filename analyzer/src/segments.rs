@@ -11,6 +11,7 @@ use crate::model::{Analysis, Marker, Method, Order, Piece, Share, longest};
 use crate::parallel::Stage;
 use crate::phases::{self, Class, Sampling};
 use crate::pilot::Pilot;
+use crate::sinks::{self, advances};
 use crate::source::with_feed;
 use crate::stream::{self, Zone};
 use crate::survey::Survey;
@@ -60,6 +61,12 @@ impl Input<'_> {
         };
         let rank = longest(&ranks.map(share).collect::<Vec<_>>());
         (rank, survey.spans.get(rank).map_or(0.0, |span| (span.1 - span.0) as f64 * 1e-9))
+    }
+
+    /// Whether a cut may lie behind so many events of a rank, by its zones.
+    fn allows(&self, rank: usize, events: u64) -> bool {
+        let zones = self.zones.get(rank).map_or(&[][..], Vec::as_slice);
+        !zones.get(zones.partition_point(|zone| zone.end() <= events)).is_some_and(|zone| zone.forbids(events))
     }
 }
 
@@ -132,14 +139,8 @@ impl Field {
         let mut closed = with_feed(trace, &input.counted[0], trace.ranks(), settings.threads, |feed| {
             closure::close(trace, survey, feed, input.symbols, found.pilot.rank.index(), &targets, stage)
         })?;
-        let forbidden = |cut: &Cut| {
-            cut.stands.iter().enumerate().any(|(rank, stand)| {
-                let zones = input.zones.get(rank).map_or(&[][..], Vec::as_slice);
-                let near = zones.partition_point(|z| z.end() <= stand.events);
-                zones.get(near).is_some_and(|z| z.forbids(stand.events))
-            })
-        };
-        closed.cuts.retain(|cut| !forbidden(cut));
+        let allowed = |(rank, stand): (usize, &closure::Stand)| input.allows(rank, stand.events);
+        closed.cuts.retain(|cut| cut.stands.iter().enumerate().all(allowed));
         let of = finalists.iter().zip(&found.found);
         let choices = of.map(|(finalists, found)| quietest(finalists, &closed.cuts, found.span_s)).collect();
         Ok(Field { finalists, closed, choices })
@@ -191,7 +192,15 @@ fn cut(input: &Input<'_>, mut found: Markers, stages: &[Stage<'_>; 3]) -> Result
     let of_marker = |cut: &Cut| own.binary_search(&cut.at).is_ok();
     let early = if own.is_empty() { None } else { set_up(input, &closed.cuts, of_marker) };
     closed.cuts.retain(|cut| of_marker(cut) || Some(cut.at) == early);
-    assemble(input, pilot, closed, markers, early.is_some(), found.aim)
+    let sinks = sinks::find(&closed.cuts);
+    if !sinks.is_empty() {
+        let (trace, survey) = (&input.traces[0], &input.surveys[0]);
+        with_feed(trace, &input.counted[0], trace.ranks(), input.settings.threads, |feed| {
+            let allowed = |rank, events| input.allows(rank, events);
+            sinks::follow(trace, survey, feed, &mut closed.cuts, &sinks, allowed)
+        })?;
+    }
+    assemble(input, pilot, closed, markers, early.is_some(), found.aim, &sinks)
 }
 
 /// The earliest cut, where what lies between it and the first cut of the marker is relevant: a set-up that can be
@@ -232,11 +241,6 @@ fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Opti
     Some((number, skew_s, in_flight))
 }
 
-/// How often a rank has come further from one cut to the next.
-fn advances(cuts: &[Cut], rank: usize) -> usize {
-    cuts.windows(2).filter(|pair| pair[0].stands[rank].events < pair[1].stands[rank].events).count()
-}
-
 /// Times of a rank's segments in ns, from its exits at the cuts and its span.
 fn lengths(exits: impl Iterator<Item = u64>, span: (u64, u64)) -> Vec<u64> {
     let mut before = span.0;
@@ -256,6 +260,7 @@ fn assemble(
     markers: Vec<Marker>,
     early: bool,
     aim: f64,
+    sinks: &[usize],
 ) -> Result<Analysis, AnalyzeError> {
     let (survey, settings) = (&input.surveys[0], input.settings);
     let cuts = &closed.cuts;
@@ -279,7 +284,9 @@ fn assemble(
     let minor = |key: u64| totals.get(&key).is_some_and(|&ns| seconds(ns) < settings.relevance * run_s);
     let (numbers, count, various) = phases::number(&keys, minor);
 
-    let classes = classes(input, pilot, &closed, &times[slowest], &numbers, count, various);
+    let mut classes = classes(input, pilot, &closed, &times[slowest], &numbers, count, various);
+    // Of what a sink does from cut to cut the symbols are not known.
+    classes.iter_mut().for_each(|class| sinks.iter().for_each(|&sink| class.hashes[sink] = 0));
     let of_rank = |(r, times): (usize, &Vec<u64>)| {
         let ends = cuts.iter().map(|cut| cut.stands[r].events).chain([survey.events[r]]);
         let piece = |(at, end): (usize, u64)| Piece {

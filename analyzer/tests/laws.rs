@@ -65,6 +65,60 @@ fn program() -> impl Strategy<Value = Program> {
     })
 }
 
+/// What workers give away in a step, to ranks that they never hear of again.
+#[derive(Clone, Debug)]
+enum Gift {
+    Alone { from: u32, to: u32, wildcard: bool },
+    Together { to: u32 },
+    Passed,
+    Agreed,
+}
+
+fn gift() -> impl Strategy<Value = Gift> {
+    prop_oneof![
+        (0u32..2, 2u32..4, any::<bool>()).prop_map(|(from, to, wildcard)| Gift::Alone { from, to, wildcard }),
+        (2u32..4).prop_map(|to| Gift::Together { to }),
+        Just(Gift::Passed),
+        Just(Gift::Agreed),
+    ]
+}
+
+/// Two workers that compute together, and two sinks; how many steps there are.
+fn program_with_sinks() -> impl Strategy<Value = (Program, u64)> {
+    (proptest::collection::vec(gift(), 1..6), 40u64..80).prop_map(|(gifts, steps)| {
+        let mut program = Program::new(4);
+        program.comms.push(vec![0, 1]);
+        program.comms.push(vec![2, 3]);
+        for _ in 0..steps {
+            for worker in [0, 1] {
+                program.act(worker, Act::Work(100_000));
+                program.act(worker, Act::Collective { comm: 1, root: -1, bytes: 8 });
+            }
+            for gift in &gifts {
+                match *gift {
+                    Gift::Alone { from, to, wildcard } => {
+                        program.act(from, Act::Send { to, tag: 1, bytes: 800 });
+                        program.act(to, Act::Recv(vec![(from, 1, 800, wildcard)]));
+                    }
+                    Gift::Together { to } => {
+                        [0, 1].iter().for_each(|&from| program.act(from, Act::Isend { to, tag: 2, bytes: 8 }));
+                        program.act(to, Act::Recv(vec![(1, 2, 8, false), (0, 2, 8, false)]));
+                    }
+                    Gift::Passed => {
+                        program.act(2, Act::Send { to: 3, tag: 3, bytes: 80 });
+                        program.act(3, Act::Recv(vec![(2, 3, 80, false)]));
+                    }
+                    Gift::Agreed => {
+                        [2, 3].iter().for_each(|&r| program.act(r, Act::Collective { comm: 2, root: -1, bytes: 8 }));
+                    }
+                }
+            }
+        }
+        program.all(|_| Act::Collective { comm: 0, root: -1, bytes: 0 });
+        (program, steps)
+    })
+}
+
 fn perform(program: &mut Program, step: &Step, turn: u64, late: &mut Late) {
     let ranks = program.ranks();
     match step {
@@ -245,6 +299,24 @@ proptest! {
         prop_assert_eq!(marker.unmatched_sends + marker.unmatched_receives, 0);
         let pbb = run(&trace, Method::Pbb, 1);
         tiles(&trace, &pbb, &events);
+    }
+
+    #[test]
+    fn sinks_follow_what_is_sent_to_them((program, steps) in program_with_sinks()) {
+        let folder = Folder::new();
+        let trace = program.write(&folder.path("t"), 10_000);
+        let events = events(&trace);
+        let matches = matches(&events);
+        let analysis = run(&trace, Method::Marker, 1);
+        tiles(&trace, &analysis, &events);
+        consistent(&analysis, &events, &matches);
+        for at in 0..analysis.pieces[0].len() - 1 {
+            let cut: Vec<usize> = analysis.pieces.iter().map(|pieces| pieces[at].end as usize).collect();
+            let given = matches.iter().filter(|(_, send)| send.0 < 2 && send.1 < cut[send.0]);
+            let late = given.filter(|(receive, _)| receive.1 >= cut[receive.0]).count();
+            // Of two steps at most, of which each has five times two messages at most.
+            prop_assert!(late <= 20, "{late} messages under way at cut {at} of {steps} steps");
+        }
     }
 
     #[test]

@@ -76,6 +76,11 @@ fn a_server_of_output_does_not_hide_what_the_others_repeat() {
     let folder = Folder::new();
     let analysis = run(&[program.write(&folder.path("a"), 500)]);
     assert!(analysis.verdict.pays && analysis.repeating_share() > 0.9, "{analysis:#?}");
+    let with_events = analysis.pieces[0].windows(2).filter(|pair| pair[0].end < pair[1].end).count();
+    assert!(
+        with_events >= 95,
+        "the server receives what it was sent every fifth step, and not all at the end: {with_events}"
+    );
 }
 
 #[test]
