@@ -122,11 +122,8 @@ struct Field {
     /// The cuts at all of these.
     closed: Closed,
     /// For each marker, the finalist to be taken ([`quietest`]).
-    choices: Vec<Option<Choice>>,
+    choices: Vec<Option<usize>>,
 }
-
-/// The number of a finalist, its mean skew in seconds, and its messages in flight.
-type Choice = (usize, f64, f64);
 
 impl Field {
     fn of(input: &Input<'_>, found: &Markers, stage: &Stage<'_>) -> Result<Field, AnalyzeError> {
@@ -152,7 +149,7 @@ impl Field {
         let mut leads = Vec::new();
         for (number, finalists) in self.finalists.iter().enumerate() {
             let (_, cheapest) = finalists.first()?;
-            let (priced, positions) = &finalists[self.choices[number].map_or(0, |choice| choice.0)];
+            let (priced, positions) = &finalists[self.choices[number].unwrap_or(0)];
             leads.push(priced.candidate);
             if !found.leaves_the_same(number, positions, cheapest) {
                 return Some(leads);
@@ -171,24 +168,13 @@ fn cut(input: &Input<'_>, mut found: Markers, stages: &[Stage<'_>; 3]) -> Result
         field = Field::of(input, &found, &quiet)?;
     }
     let pilot = &found.pilot;
-    let (mut markers, mut own) = (Vec::new(), Vec::new());
-    for (number, finalists) in field.finalists.iter().enumerate() {
-        let Some((chosen, skew_s, in_flight)) = field.choices[number] else { continue };
-        let (Priced { candidate, .. }, positions) = &finalists[chosen];
-        let last = candidate.first as usize;
-        let range = (last + 1).saturating_sub(candidate.length)..last + 1;
-        markers.push(Marker {
-            pilot: pilot.rank,
-            pattern: range.clone().map(|at| pilot.symbol(at)).collect(),
-            words: words::shorten(range.map(|at| pilot.word(at)).collect::<Vec<_>>().join(" ")),
-            every: candidate.every,
-            skew_s,
-            in_flight,
-        });
-        own.extend(found.outside(number, positions));
-    }
-    let mut closed = field.closed;
+    let finalists = field.finalists.iter().zip(&field.choices).enumerate();
+    let chosen = finalists.filter_map(|(number, (of, &choice))| choice.map(|choice| (number, &of[choice])));
+    let of_markers: Vec<(Candidate, Vec<u64>)> =
+        chosen.map(|(number, (priced, positions))| (priced.candidate, found.outside(number, positions))).collect();
+    let mut own: Vec<u64> = of_markers.iter().flat_map(|(_, positions)| positions).copied().collect();
     own.sort_unstable();
+    let mut closed = field.closed;
     let of_marker = |cut: &Cut| own.binary_search(&cut.at).is_ok();
     let early = if own.is_empty() { None } else { set_up(input, &closed.cuts, of_marker) };
     closed.cuts.retain(|cut| of_marker(cut) || Some(cut.at) == early);
@@ -200,6 +186,20 @@ fn cut(input: &Input<'_>, mut found: Markers, stages: &[Stage<'_>; 3]) -> Result
             sinks::follow(trace, survey, feed, &mut closed.cuts, &sinks, allowed)
         })?;
     }
+    let marker = |(candidate, positions): (Candidate, Vec<u64>)| {
+        let last = candidate.first as usize;
+        let range = (last + 1).saturating_sub(candidate.length)..last + 1;
+        let Means { skew_s, in_flight, .. } = Means::of(&positions, &closed.cuts);
+        Marker {
+            pilot: pilot.rank,
+            pattern: range.clone().map(|at| pilot.symbol(at)).collect(),
+            words: words::shorten(range.map(|at| pilot.word(at)).collect::<Vec<_>>().join(" ")),
+            every: candidate.every,
+            skew_s,
+            in_flight,
+        }
+    };
+    let markers = of_markers.into_iter().map(marker).collect();
     assemble(input, pilot, closed, markers, early.is_some(), found.aim, &sinks)
 }
 
@@ -215,30 +215,44 @@ fn set_up(input: &Input<'_>, cuts: &[Cut], of_marker: impl Fn(&Cut) -> bool) -> 
 
 /// The finalist to be taken. A skewed cut costs time at each restart: the ranks that are ahead wait. Among those within
 /// [`marker::NEAR`] of the least cost with that, clearly less skew decides, then the cost.
-fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Option<Choice> {
-    let by_position: FastMap<u64, usize> = cuts.iter().enumerate().map(|(i, cut)| (cut.at, i)).collect();
-    let mut scored: Vec<(f64, usize, f64, f64)> = Vec::new();
+fn quietest(finalists: &[(Priced, Vec<u64>)], cuts: &[Cut], span_s: f64) -> Option<usize> {
+    let mut scored: Vec<(f64, usize, f64)> = Vec::new();
     for (number, (priced, own)) in finalists.iter().enumerate() {
-        let (mut count, mut skew, mut in_flight) = (0u64, 0u128, 0i128);
-        for cut in own.iter().filter_map(|at| by_position.get(at)).map(|&i| &cuts[i]) {
-            count += 1;
-            skew += u128::from(cut.skew);
-            in_flight += i128::from(cut.in_flight);
-        }
+        let Means { count, skew_s, .. } = Means::of(own, cuts);
         // Cuts that closure pushed on are lost: a marker that loses many is not what it was priced as.
         if count < candidates::FEWEST || count * 10 < own.len() as u64 * 9 {
             continue;
         }
-        let skew_s = skew as f64 / count as f64 * 1e-9;
-        let cost_s = priced.cost_s + skew_s * priced.samples.min(RESTARTS) as f64;
-        scored.push((cost_s, number, skew_s, in_flight as f64 / count as f64));
+        scored.push((priced.cost_s + skew_s * priced.samples.min(RESTARTS) as f64, number, skew_s));
     }
     scored.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let near = scored.first()?.0 + marker::NEAR * span_s;
     let quieter = |skew_s: f64, than: f64| skew_s < QUIETER * than - 1e-6;
-    let (_, number, skew_s, in_flight) =
-        scored.into_iter().take_while(|s| s.0 <= near).reduce(|best, s| if quieter(s.2, best.2) { s } else { best })?;
-    Some((number, skew_s, in_flight))
+    let near = scored.into_iter().take_while(|s| s.0 <= near);
+    near.reduce(|best, s| if quieter(s.2, best.2) { s } else { best }).map(|(_, number, _)| number)
+}
+
+/// Means over the cuts at some positions.
+struct Means {
+    /// How many of the positions have a cut.
+    count: u64,
+    skew_s: f64,
+    in_flight: f64,
+}
+
+impl Means {
+    /// Over those of `cuts`, in order, that lie at these positions.
+    fn of(positions: &[u64], cuts: &[Cut]) -> Means {
+        let (mut count, mut skew, mut in_flight) = (0, 0u128, 0i128);
+        let found = positions.iter().filter_map(|at| cuts.binary_search_by_key(at, |cut| cut.at).ok());
+        for cut in found.map(|at| &cuts[at]) {
+            count += 1;
+            skew += u128::from(cut.skew);
+            in_flight += i128::from(cut.in_flight);
+        }
+        let of = |sum: f64| sum / (count as f64).max(1.0);
+        Means { count, skew_s: of(skew as f64 * 1e-9), in_flight: of(in_flight as f64) }
+    }
 }
 
 /// Times of a rank's segments in ns, from its exits at the cuts and its span.
@@ -398,9 +412,10 @@ mod tests {
         let mut cuts = Vec::new();
         let repeats = finalist(1, 4.5, 100, 100_000_000, &mut cuts);
         let runs_whole = finalist(2, 9.9, 0, 0, &mut cuts);
-        let (number, skew_s, _) = quietest(&[repeats, runs_whole], &cuts, 10.0).unwrap();
+        cuts.sort_by_key(|cut| cut.at);
+        assert!((Means::of(&repeats.1, &cuts).skew_s - 0.1).abs() < 1e-9);
+        let number = quietest(&[repeats, runs_whole], &cuts, 10.0).unwrap();
         assert_eq!(number, 0, "6 restarts of 0.1 s are dearer than the whole run");
-        assert!((skew_s - 0.1).abs() < 1e-9);
     }
 
     #[test]
@@ -409,6 +424,7 @@ mod tests {
         let cheaper = finalist(1, 1.0, 10, 10_000_000, &mut cuts);
         let quieter = finalist(2, 1.2, 10, 1_000_000, &mut cuts);
         let dear = finalist(3, 2.0, 10, 0, &mut cuts);
-        assert_eq!(quietest(&[cheaper, quieter, dear], &cuts, 10.0).unwrap().0, 1);
+        cuts.sort_by_key(|cut| cut.at);
+        assert_eq!(quietest(&[cheaper, quieter, dear], &cuts, 10.0), Some(1));
     }
 }

@@ -26,22 +26,30 @@ pub fn find(cuts: &[Cut]) -> Vec<usize> {
     (0..ranks).filter(|&rank| 2 * advances[rank] < most).collect()
 }
 
-/// Where a sink has come.
+/// Events of a sink, the last exit among them, and its messages sent less received.
 #[derive(Clone, Copy)]
-struct Sink {
+struct Place {
     events: u64,
     exit: u64,
+    ahead: i64,
+}
+
+/// What is known of a sink.
+#[derive(Clone, Copy)]
+struct Sink {
+    /// Where it has come.
+    at: Place,
     epochs: i64,
     /// What was sent to it and not received.
     inbound: i64,
     /// What a probe has found that was not sent yet.
     found: Option<Message>,
-    /// The last place where a cut may lie, as events and exit.
-    place: (u64, u64),
+    /// The last place where a cut may lie.
+    place: Place,
     /// Whether it has sent or taken part in a collective after that place.
     told: bool,
     /// Where it was left at the last cut.
-    left: (u64, u64),
+    left: Place,
 }
 
 struct Follower<'f, 'a, F> {
@@ -58,22 +66,41 @@ impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
     fn take(&mut self, rank: usize, item: &Item) {
         let own = rank as u32;
         self.feed.advance(rank);
-        match item.kind {
+        let ahead = match item.kind {
             EventKind::Send => {
                 self.channels.send(own, item);
                 if let Some(Some(sink)) = usize::try_from(item.peer).ok().and_then(|to| self.sinks.get_mut(to)) {
                     sink.inbound += 1;
                 }
+                1
             }
-            EventKind::Recv => drop(self.channels.receive(own, item)),
-            EventKind::Collective => drop(self.collectives.arrive(item.comm, own).len()),
+            EventKind::Recv => {
+                self.channels.receive(own, item);
+                -1
+            }
+            EventKind::Collective => {
+                self.collectives.arrive(item.comm, own);
+                0
+            }
+        };
+        let Some(sink) = &mut self.sinks[rank] else { return };
+        let Place { events, exit, ahead: before } = sink.at;
+        sink.at = Place { events: events + 1, exit: exit.max(item.exit), ahead: before + ahead };
+        sink.inbound -= i64::from(item.kind == EventKind::Recv);
+        sink.epochs += epoch_change(item.tag);
+        sink.told |= item.kind != EventKind::Recv;
+        if item.last && sink.epochs <= 0 && (self.allowed)(rank, sink.at.events) {
+            (sink.place, sink.told) = (sink.at, false);
         }
     }
 
-    /// Moves a rank that is no sink to its stand.
+    /// Moves a rank that has come as far as `from` to its stand.
     fn go(&mut self, rank: usize, from: u64, to: u64) -> Result<(), AnalyzeError> {
         for _ in from..to {
             let Some(item) = self.feed.peek(rank)? else { break };
+            while let Some(probe) = self.feed.probe(rank).filter(|_| self.sinks[rank].is_some()) {
+                self.channels.find(rank as u32, &probe);
+            }
             self.take(rank, &item);
         }
         Ok(())
@@ -130,7 +157,7 @@ impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
     fn step(&mut self, rank: usize, asked: bool) -> Result<bool, AnalyzeError> {
         let own = rank as u32;
         let Some(item) = self.feed.peek(rank)? else { return Ok(false) };
-        let Some(mut sink) = self.sinks[rank] else { return Ok(false) };
+        let Some(sink) = &mut self.sinks[rank] else { return Ok(false) };
         while sink.found.is_none_or(|message| self.channels.satisfied(message)) {
             let Some(probe) = self.feed.probe(rank) else {
                 sink.found = None;
@@ -138,30 +165,19 @@ impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
             };
             sink.found = self.channels.find(own, &probe);
         }
-        self.sinks[rank] = Some(sink);
-        let collective = item.kind == EventKind::Collective;
-        let due = collective && !self.collectives.satisfied(item.comm, own);
+        let due = item.kind == EventKind::Collective && !self.collectives.satisfied(item.comm, own);
+        if sink.found.is_some() || !(asked || due || sink.inbound > 0) {
+            return Ok(false);
+        }
         let free = match item.kind {
             EventKind::Send => true,
             EventKind::Recv => self.channels.sent(own, &item),
             EventKind::Collective => self.all_there(own, item.comm)?,
         };
-        if sink.found.is_some() || !free || !(asked || due || sink.inbound > 0) {
-            return Ok(false);
+        if free {
+            self.take(rank, &item);
         }
-        self.take(rank, &item);
-        // A message to oneself has counted as inbound by now.
-        let Some(inbound) = self.sinks[rank].map(|sink| sink.inbound) else { return Ok(false) };
-        sink.inbound = inbound - i64::from(item.kind == EventKind::Recv);
-        sink.events += 1;
-        sink.exit = sink.exit.max(item.exit);
-        sink.epochs += epoch_change(item.tag);
-        sink.told |= item.kind != EventKind::Recv;
-        if item.last && sink.epochs <= 0 && (self.allowed)(rank, sink.events) {
-            (sink.place, sink.told) = ((sink.events, sink.exit), false);
-        }
-        self.sinks[rank] = Some(sink);
-        Ok(true)
+        Ok(free)
     }
 
     /// Moves all sinks as far as they go, and returns whether their places make a consistent cut: what one of them has
@@ -195,8 +211,8 @@ pub fn follow(
     allowed: impl Fn(usize, u64) -> bool,
 ) -> Result<(), AnalyzeError> {
     let of = |(rank, span): (usize, &(u64, u64))| {
-        let at = (0, span.0);
-        let sink = Sink { events: 0, exit: at.1, epochs: 0, inbound: 0, found: None, place: at, told: false, left: at };
+        let at = Place { events: 0, exit: span.0, ahead: 0 };
+        let sink = Sink { at, epochs: 0, inbound: 0, found: None, place: at, told: false, left: at };
         sinks.contains(&rank).then_some(sink)
     };
     let mut follower = Follower {
@@ -209,17 +225,23 @@ pub fn follow(
     let mut before = vec![0; survey.spans.len()];
     for cut in cuts {
         for (rank, stand) in cut.stands.iter().enumerate() {
-            if follower.sinks[rank].is_none() {
-                follower.go(rank, std::mem::replace(&mut before[rank], stand.events), stand.events)?;
-            }
+            let from = follower.sinks[rank].map_or(before[rank], |sink| sink.at.events);
+            follower.go(rank, from, stand.events)?;
+            before[rank] = stand.events;
         }
         let consistent = follower.settle()?;
+        cut.in_flight = follower.channels.in_flight;
         for (stand, sink) in cut.stands.iter_mut().zip(&mut follower.sinks) {
             let Some(sink) = sink else { continue };
             // The join of two consistent cuts is one: of this one, and of the last with the sinks moved on.
-            let to = if consistent { sink.place } else { sink.left };
-            sink.left = to.max((stand.events, stand.exit));
-            *stand = Stand { events: sink.left.0, exit: sink.left.1, ..*stand };
+            if consistent {
+                sink.left = sink.place;
+            }
+            if sink.left.events < stand.events {
+                sink.left = Place { events: stand.events, exit: stand.exit, ..sink.left };
+            }
+            *stand = Stand { events: sink.left.events, exit: sink.left.exit, ..*stand };
+            cut.in_flight -= sink.at.ahead - sink.left.ahead;
         }
         let exits = || cut.stands.iter().map(|stand| stand.exit);
         cut.skew = exits().max().unwrap_or(0) - exits().min().unwrap_or(0);

@@ -129,6 +129,53 @@ fn what_a_script_has_opened_is_read_on() {
     }
 }
 
+/// A program of two workers that send 1 MB each to a third rank after each of 100 steps.
+const SERVED: &str = r#"
+#include <mpi.h>
+static double field[131072];
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank;
+    MPI_Comm workers;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 2, rank, &workers);
+    for (int step = 0; step < 100; step++) {
+        if (rank < 2) {
+            double sum = 0;
+            for (volatile int spin = 0; spin < 2000000; spin++)
+                sum += 1e-9 * step;
+            MPI_Allreduce(&sum, field, 1, MPI_DOUBLE, MPI_SUM, workers);
+            MPI_Send(field, 131072, MPI_DOUBLE, 2, 7, MPI_COMM_WORLD);
+        } else
+            for (int worker = 0; worker < 2; worker++)
+                MPI_Recv(field, 131072, MPI_DOUBLE, worker, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}"#;
+
+/// A rank that the others only send to comes along with them at cuts: they cannot get ahead of it with long messages.
+#[test]
+fn what_only_receives_comes_along() {
+    let place = Place::alone();
+    let path = |name: &str| place.path().join(name);
+    fs::write(path("served.c"), SERVED).expect("a source can be written");
+    let mut compiler = std::process::Command::new(Mpi::OpenMpi.compiler(Language::C));
+    run(compiler.arg("-O1").arg("-o").arg(path("served")).arg(path("served.c"))).succeeded();
+    let sign = || {
+        let args = ["sign", "-n", "3", "-o", "app.phc", "--no-verify", "--json", "--launcher", LAUNCHERS[0]];
+        run(place.phasecast(&args).args(["--", "./served"]))
+    };
+    let signed = json(&until_it_pays(sign).succeeded());
+    assert!(signed["markers"][0]["in_flight"].as_f64() < Some(4.0), "{signed}");
+    let predicted = json(&run(&mut place.predict(LAUNCHERS[0], &[])).succeeded());
+    let (told, true_s) = (predicted["pet_s"].as_f64(), signed["run_time_s"].as_f64());
+    assert!(told < true_s.map(|seconds| 2.0 * seconds), "{predicted} {signed}");
+    place.assert_clean(&["app.phc", "served", "served.c"]);
+}
+
 /// Where the time that a launch has is over, steps are left out, on all ranks alike; where it has more they are made longer,
 /// up to what is asked for.
 #[test]
