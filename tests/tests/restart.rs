@@ -129,7 +129,7 @@ fn what_a_script_has_opened_is_read_on() {
     }
 }
 
-/// A program of two workers that send 1 MB each to a third rank after each of 100 steps.
+/// A program of two workers that send 1 MB each to a third rank after each of 250 steps.
 const SERVED: &str = r#"
 #include <mpi.h>
 static double field[131072];
@@ -140,10 +140,10 @@ int main(int argc, char **argv)
     MPI_Comm workers;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, rank == 2, rank, &workers);
-    for (int step = 0; step < 100; step++) {
+    for (int step = 0; step < 250; step++) {
         if (rank < 2) {
             double sum = 0;
-            for (volatile int spin = 0; spin < 2000000; spin++)
+            for (volatile int spin = 0; spin < 4000000; spin++)
                 sum += 1e-9 * step;
             MPI_Allreduce(&sum, field, 1, MPI_DOUBLE, MPI_SUM, workers);
             MPI_Send(field, 131072, MPI_DOUBLE, 2, 7, MPI_COMM_WORLD);
