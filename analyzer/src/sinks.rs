@@ -106,12 +106,23 @@ impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
         Ok(())
     }
 
+    /// The next event of a sink, if what probes before it find has been sent.
+    fn next(&mut self, rank: usize) -> Result<Option<Item>, AnalyzeError> {
+        let Some(Some(sink)) = self.sinks.get_mut(rank) else { return Ok(None) };
+        let Some(item) = self.feed.peek(rank)? else { return Ok(None) };
+        while sink.found.is_none_or(|message| self.channels.satisfied(message)) {
+            let Some(probe) = self.feed.probe(rank) else {
+                sink.found = None;
+                return Ok(Some(item));
+            };
+            sink.found = self.channels.find(rank as u32, &probe);
+        }
+        Ok(None)
+    }
+
     /// Whether `rank` is a sink that stands before a collective of `comm`.
     fn stands_before(&mut self, rank: u32, comm: u32) -> Result<bool, AnalyzeError> {
-        if self.sinks.get(rank as usize).is_none_or(|sink| sink.is_none_or(|sink| sink.found.is_some())) {
-            return Ok(false);
-        }
-        let next = self.feed.peek(rank as usize)?;
+        let next = self.next(rank as usize)?;
         Ok(next.is_some_and(|item| item.kind == EventKind::Collective && item.comm == comm))
     }
 
@@ -156,17 +167,10 @@ impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
     /// Moves a sink on by an event, if that asks nothing of others, and something is in flight to it or it is `asked`.
     fn step(&mut self, rank: usize, asked: bool) -> Result<bool, AnalyzeError> {
         let own = rank as u32;
-        let Some(item) = self.feed.peek(rank)? else { return Ok(false) };
-        let Some(sink) = &mut self.sinks[rank] else { return Ok(false) };
-        while sink.found.is_none_or(|message| self.channels.satisfied(message)) {
-            let Some(probe) = self.feed.probe(rank) else {
-                sink.found = None;
-                break;
-            };
-            sink.found = self.channels.find(own, &probe);
-        }
-        let due = item.kind == EventKind::Collective && !self.collectives.satisfied(item.comm, own);
-        if sink.found.is_some() || !(asked || due || sink.inbound > 0) {
+        let Some(item) = self.next(rank)? else { return Ok(false) };
+        let inbound = self.sinks[rank].is_some_and(|sink| sink.inbound > 0);
+        let due = || item.kind == EventKind::Collective && !self.collectives.satisfied(item.comm, own);
+        if !(asked || inbound || due()) {
             return Ok(false);
         }
         let free = match item.kind {
