@@ -37,10 +37,14 @@ pub struct Pilot {
 }
 
 impl Pilot {
-    /// The rank with the most events; the first of them.
+    /// The rank with the most events, the first of them; but one that next to only receives, in sets, is left to follow
+    /// the others.
     pub fn choose(survey: &Survey) -> Rank {
-        let most = survey.events.iter().copied().max().unwrap_or(0);
-        Rank(survey.events.iter().position(|&n| n == most).unwrap_or(0) as u32)
+        let only_receives = |rank: usize| survey.receives[rank] >= survey.events[rank] - survey.events[rank] / 100;
+        let ranks = || (0..survey.events.len()).rev();
+        let of_most = |rank: &usize| survey.events[*rank];
+        let most = ranks().filter(|&rank| !only_receives(rank)).max_by_key(of_most).or(ranks().max_by_key(of_most));
+        Rank(most.unwrap_or(0) as u32)
     }
 
     /// Reads the stream of `rank`, which is all of `feed`. No cut may lie within one of `zones`.

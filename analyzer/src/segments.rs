@@ -63,10 +63,10 @@ impl Input<'_> {
         (rank, survey.spans.get(rank).map_or(0.0, |span| (span.1 - span.0) as f64 * 1e-9))
     }
 
-    /// Whether a cut may lie behind so many events of a rank, by its zones.
-    fn allows(&self, rank: usize, events: u64) -> bool {
-        let zones = self.zones.get(rank).map_or(&[][..], Vec::as_slice);
-        !zones.get(zones.partition_point(|zone| zone.end() <= events)).is_some_and(|zone| zone.forbids(events))
+    /// The zone of a rank within which a cut behind so many events would lie.
+    fn zone(&self, rank: usize, events: u64) -> Option<&Zone> {
+        let zones = self.zones.get(rank)?;
+        zones.get(zones.partition_point(|zone| zone.end() <= events)).filter(|zone| zone.forbids(events))
     }
 }
 
@@ -136,7 +136,7 @@ impl Field {
         let mut closed = with_feed(trace, &input.counted[0], trace.ranks(), settings.threads, |feed| {
             closure::close(trace, survey, feed, input.symbols, found.pilot.rank.index(), &targets, stage)
         })?;
-        let allowed = |(rank, stand): (usize, &closure::Stand)| input.allows(rank, stand.events);
+        let allowed = |(rank, stand): (usize, &closure::Stand)| input.zone(rank, stand.events).is_none();
         closed.cuts.retain(|cut| cut.stands.iter().enumerate().all(allowed));
         let of = finalists.iter().zip(&found.found);
         let choices = of.map(|(finalists, found)| quietest(finalists, &closed.cuts, found.span_s)).collect();
@@ -182,7 +182,10 @@ fn cut(input: &Input<'_>, mut found: Markers, stages: &[Stage<'_>; 3]) -> Result
     if !sinks.is_empty() {
         let (trace, survey) = (&input.traces[0], &input.surveys[0]);
         with_feed(trace, &input.counted[0], trace.ranks(), input.settings.threads, |feed| {
-            let allowed = |rank, events| input.allows(rank, events);
+            // So many receives of what has been sent are made in either run, in whatever order.
+            let allowed = |rank, events, active| {
+                input.zone(rank, events).is_none_or(|zone| !zone.is_rest() && active <= zone.start)
+            };
             sinks::follow(trace, survey, feed, &mut closed.cuts, &sinks, allowed)
         })?;
     }

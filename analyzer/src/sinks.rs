@@ -50,6 +50,8 @@ struct Sink {
     told: bool,
     /// Where it was left at the last cut.
     left: Place,
+    /// Its events up to the last that is no receive.
+    active: u64,
 }
 
 struct Follower<'f, 'a, F> {
@@ -61,7 +63,7 @@ struct Follower<'f, 'a, F> {
     allowed: F,
 }
 
-impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
+impl<F: Fn(usize, u64, u64) -> bool> Follower<'_, '_, F> {
     /// Takes the next event of a rank.
     fn take(&mut self, rank: usize, item: &Item) {
         let own = rank as u32;
@@ -88,8 +90,10 @@ impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
         sink.at = Place { events: events + 1, exit: exit.max(item.exit), ahead: before + ahead };
         sink.inbound -= i64::from(item.kind == EventKind::Recv);
         sink.epochs += epoch_change(item.tag);
-        sink.told |= item.kind != EventKind::Recv;
-        if item.last && sink.epochs <= 0 && (self.allowed)(rank, sink.at.events) {
+        if item.kind != EventKind::Recv {
+            (sink.told, sink.active) = (true, sink.at.events);
+        }
+        if item.last && sink.epochs <= 0 && (self.allowed)(rank, sink.at.events, sink.active) {
             (sink.place, sink.told) = (sink.at, false);
         }
     }
@@ -201,8 +205,8 @@ impl<F: Fn(usize, u64) -> bool> Follower<'_, '_, F> {
     }
 }
 
-/// Moves the stands of `sinks` at `cuts` on; `allowed` says whether a cut may lie behind so many events of a rank. Of
-/// the stands' symbols nothing is known afterwards.
+/// Moves the stands of `sinks` at `cuts` on; `allowed` says whether a cut may lie behind so many events of a rank, of
+/// which those after so many others are receives. Of the stands' symbols nothing is known afterwards.
 ///
 /// # Errors
 /// If a file is damaged.
@@ -212,11 +216,11 @@ pub fn follow(
     feed: &mut Feed<'_>,
     cuts: &mut [Cut],
     sinks: &[usize],
-    allowed: impl Fn(usize, u64) -> bool,
+    allowed: impl Fn(usize, u64, u64) -> bool,
 ) -> Result<(), AnalyzeError> {
     let of = |(rank, span): (usize, &(u64, u64))| {
         let at = Place { events: 0, exit: span.0, ahead: 0 };
-        let sink = Sink { at, epochs: 0, inbound: 0, found: None, place: at, told: false, left: at };
+        let sink = Sink { at, epochs: 0, inbound: 0, found: None, place: at, told: false, left: at, active: 0 };
         sinks.contains(&rank).then_some(sink)
     };
     let mut follower = Follower {

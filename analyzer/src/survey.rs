@@ -14,6 +14,8 @@ use std::sync::atomic::Ordering;
 pub struct Survey {
     /// Events of each rank.
     pub events: Vec<u64>,
+    /// Receives among them.
+    pub receives: Vec<u64>,
     /// All volumes.
     pub volumes: Volumes,
     /// Start and end of each rank's run in ns.
@@ -28,6 +30,7 @@ pub struct Survey {
 #[derive(Default)]
 struct Counts {
     events: u64,
+    receives: u64,
     volumes: Volumes,
     collectives: BTreeMap<u32, u64>,
     messages: Messages,
@@ -75,7 +78,10 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
                     return;
                 }
                 EventKind::Send => &mut counts.messages.sent,
-                EventKind::Recv => &mut counts.messages.received,
+                EventKind::Recv => {
+                    counts.receives += times;
+                    &mut counts.messages.received
+                }
             };
             peers.add(event.peer, times, event.comm, event.tag, event.bytes);
         })?;
@@ -91,6 +97,7 @@ pub fn survey(trace: &Trace, counted: &Counted, threads: usize, stage: &Stage<'_
     });
     Ok(Survey {
         events: counts.iter().map(|c| c.events).collect(),
+        receives: counts.iter().map(|c| c.receives).collect(),
         volumes,
         spans: trace.ranks().map(|rank| trace.span(rank)).map(|(a, b)| (a.0, b.0)).collect(),
         balanced: balanced.collect(),

@@ -83,6 +83,36 @@ fn a_server_of_output_does_not_hide_what_the_others_repeat() {
     );
 }
 
+/// Workers that each work by themselves, and a rank that takes what comes first, in another order in each run.
+#[test]
+fn a_collector_follows_workers_that_know_nothing_of_each_other() {
+    let folder = Folder::new();
+    let collected = |run: u64, name: &str| {
+        let mut program = Program::new(3);
+        for step in 0..500 {
+            let mut workers = [1, 2];
+            workers.iter().for_each(|&worker| {
+                program.act(worker, Act::Work(100_000 + noise(run, step)));
+                program.act(worker, Act::Send { to: 0, tag: 1, bytes: 8000 });
+            });
+            if noise(run, step).is_multiple_of(2) {
+                workers.reverse();
+            }
+            workers.iter().for_each(|&worker| program.act(0, Act::Recv(vec![(worker, 1, 8000, true)])));
+        }
+        program.all(|_| Act::Collective { comm: 0, root: -1, bytes: 0 });
+        program.write(&folder.path(name), 500)
+    };
+    let settings = Settings { first_come: true, ..settings(1) };
+    let traces = [collected(1, "a"), collected(2, "b")];
+    let analysis = analyze(&traces, &settings, &|_, _| {}).unwrap();
+    assert!(analysis.verdict.pays && analysis.repeating_share() > 0.9, "{analysis:#?}");
+    for rank in [0, 2] {
+        let with_events = analysis.pieces[rank].windows(2).filter(|pair| pair[0].end < pair[1].end).count();
+        assert!(2 * with_events > analysis.pieces[1].len(), "rank {rank}: {with_events}");
+    }
+}
+
 #[test]
 fn pieces_tile_the_run_and_are_kept_in_a_file() {
     let folder = Folder::new();
