@@ -3,8 +3,9 @@
 //! [Closure](crate::closure) takes the fewest events that a cut allows, which of a sink are none, so that all that was
 //! ever sent to it would be in flight. A third pass, made only where there are sinks, moves them on: at each cut by
 //! what asks nothing of another rank (receives of what has been sent, sends, collectives to which all members have
-//! come) for as long as messages are in flight to them, or to one that waits for them, and from there back to where a cut may lie. It may lie within a set of
-//! receives: all that they take was sent before the cut, in whatever order they take it.
+//! come) for as long as messages are in flight to them, or to one that waits for them, and from there back to where a
+//! cut may lie. It may lie within a set of receives: all that they take was sent before the cut, in whatever order they
+//! take it.
 use crate::closure::{Cut, Stand};
 use crate::error::AnalyzeError;
 use crate::matching::{Channels, Collectives, Message};
@@ -18,12 +19,12 @@ pub fn advances(cuts: &[Cut], rank: usize) -> usize {
     cuts.windows(2).filter(|pair| pair[0].stands[rank].events < pair[1].stands[rank].events).count()
 }
 
-/// The ranks that come further less than half as often as another.
+/// The ranks that come further less than a tenth as often as another. Workers of a master come further in turn.
 pub fn find(cuts: &[Cut]) -> Vec<usize> {
     let ranks = cuts.first().map_or(0, |cut| cut.stands.len());
     let advances: Vec<usize> = (0..ranks).map(|rank| advances(cuts, rank)).collect();
     let most = advances.iter().max().copied().unwrap_or(0);
-    (0..ranks).filter(|&rank| 2 * advances[rank] < most).collect()
+    (0..ranks).filter(|&rank| 10 * advances[rank] < most).collect()
 }
 
 /// Events of a sink, the last exit among them, and its messages sent less received.
