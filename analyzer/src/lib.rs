@@ -47,7 +47,7 @@ pub use clock::ClockKind;
 pub use cuts_at::cuts_at_every_position;
 pub use error::AnalyzeError;
 pub use estimate::{Estimate, estimate};
-pub use model::{Analysis, Marker, Method, Order, Phase, Piece, Share, Verdict, longest};
+pub use model::{Analysis, Marker, Method, Order, Phase, Piece, Share, Verdict, advances, longest};
 pub use restarts::{Edge, Restart, estimate_restarts};
 pub use symbol::{SegmentHasher, Symbols};
 

@@ -172,6 +172,12 @@ pub struct Share {
     pub pieces: usize,
 }
 
+/// How often a rank comes further from one cut to the next, by its events before each.
+pub fn advances(ends: impl Iterator<Item = u64>) -> usize {
+    let mut before = None;
+    ends.filter(|&end| before.replace(end).is_some_and(|before| before < end)).count()
+}
+
 /// The rank that takes longest, of those that have a hundredth of the most events, as one that takes no part in what repeats
 /// says nothing of it. Nor does one that the others only send to: whatever has been sent, it need not have come further at a
 /// cut. Where it has events in less than half as many pieces as another, which takes as long but for a twentieth, it is that

@@ -63,10 +63,15 @@ impl Input<'_> {
         (rank, survey.spans.get(rank).map_or(0.0, |span| (span.1 - span.0) as f64 * 1e-9))
     }
 
+    /// The first zone of a rank that ends after so many events.
+    fn next_zone(&self, rank: usize, events: u64) -> Option<&Zone> {
+        let zones = self.zones.get(rank)?;
+        zones.get(zones.partition_point(|zone| zone.end() <= events))
+    }
+
     /// The zone of a rank within which a cut behind so many events would lie.
     fn zone(&self, rank: usize, events: u64) -> Option<&Zone> {
-        let zones = self.zones.get(rank)?;
-        zones.get(zones.partition_point(|zone| zone.end() <= events)).filter(|zone| zone.forbids(events))
+        self.next_zone(rank, events).filter(|zone| zone.forbids(events))
     }
 }
 
@@ -370,10 +375,9 @@ fn classes(
         }
         for r in 0..ranks {
             let hash = after[r].point.since(&before[r].point);
-            let zones = input.zones.get(r).map_or(&[][..], Vec::as_slice);
-            let near = zones.partition_point(|z| z.end() <= before[r].events);
             let order_counts = !input.symbols.gathers(EventKind::Send);
-            let mixed = zones.get(near).is_some_and(|z| z.start < after[r].events && (order_counts || z.is_rest()));
+            let mixes = |zone: &Zone| zone.start < after[r].events && (order_counts || zone.is_rest());
+            let mixed = input.next_zone(r, before[r].events).is_some_and(mixes);
             if first && !mixed && various != Some(number) {
                 class.hashes[r] = hash;
             } else if class.hashes[r] != hash || mixed {

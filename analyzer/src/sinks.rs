@@ -9,14 +9,15 @@
 use crate::closure::{Cut, Stand};
 use crate::error::AnalyzeError;
 use crate::matching::{Channels, Collectives, Message};
+use crate::model;
 use crate::source::{Feed, Item};
 use crate::survey::Survey;
 use phasecast_trace::epochs::epoch_change;
 use phasecast_trace::{EventKind, Trace};
 
-/// How often a rank has come further from one cut to the next.
+/// How often a rank comes further from one cut to the next.
 pub fn advances(cuts: &[Cut], rank: usize) -> usize {
-    cuts.windows(2).filter(|pair| pair[0].stands[rank].events < pair[1].stands[rank].events).count()
+    model::advances(cuts.iter().map(|cut| cut.stands[rank].events))
 }
 
 /// The ranks that come further less than a tenth as often as another. Workers of a master come further in turn.
@@ -103,7 +104,7 @@ impl<F: Fn(usize, u64, u64) -> bool> Follower<'_, '_, F> {
     fn go(&mut self, rank: usize, from: u64, to: u64) -> Result<(), AnalyzeError> {
         for _ in from..to {
             let Some(item) = self.feed.peek(rank)? else { break };
-            while let Some(probe) = self.feed.probe(rank).filter(|_| self.sinks[rank].is_some()) {
+            while let Some(probe) = self.feed.probe(rank) {
                 self.channels.find(rank as u32, &probe);
             }
             self.take(rank, &item);

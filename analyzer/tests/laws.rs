@@ -12,6 +12,9 @@ use proptest::prelude::*;
 use std::collections::{HashMap, HashSet, VecDeque};
 use support::{Act, Folder, Program};
 
+/// A receive or a send, by its rank and its index among the rank's events.
+type At = (usize, usize);
+
 /// Receives (rank; source, tag, bytes, wildcard) that are still to come.
 type Late = Vec<(u32, (u32, i32, u64, bool))>;
 
@@ -176,7 +179,7 @@ fn events(trace: &Trace) -> Vec<Vec<Event>> {
 }
 
 /// For each receive (rank, index), its send, matched the plain way.
-fn matches(events: &[Vec<Event>]) -> HashMap<(usize, usize), (usize, usize)> {
+fn matches(events: &[Vec<Event>]) -> HashMap<At, At> {
     let mut sent: HashMap<_, VecDeque<(usize, usize)>> = HashMap::new();
     for (rank, list) in events.iter().enumerate() {
         for (index, event) in list.iter().enumerate().filter(|(_, e)| e.kind == EventKind::Send) {
@@ -229,7 +232,7 @@ fn tiles(trace: &Trace, analysis: &Analysis, events: &[Vec<Event>]) {
 }
 
 /// No message is received before a cut and sent after it, no collective passed by some only, no call cut in two.
-fn consistent(analysis: &Analysis, events: &[Vec<Event>], matches: &HashMap<(usize, usize), (usize, usize)>) {
+fn consistent(analysis: &Analysis, events: &[Vec<Event>], matches: &HashMap<At, At>) {
     for at in 0..analysis.pieces[0].len() {
         let cut: Vec<usize> = analysis.pieces.iter().map(|p| p[at].end as usize).collect();
         let mut passed: HashMap<(u32, u64), HashSet<usize>> = HashMap::new();
@@ -284,32 +287,34 @@ fn clock(trace: &Trace, kind: ClockKind) -> Vec<Vec<(u64, u64)>> {
     placed
 }
 
+/// The analysis of a program by markers, of which time and cuts are as they must be, with its trace and, for each receive,
+/// its send.
+fn lawful(program: &Program, folder: &Folder) -> (Analysis, Trace, HashMap<At, At>) {
+    let trace = program.write(&folder.path("t"), 10_000);
+    let events = events(&trace);
+    let matches = matches(&events);
+    let analysis = run(&trace, Method::Marker, 1);
+    tiles(&trace, &analysis, &events);
+    consistent(&analysis, &events, &matches);
+    (analysis, trace, matches)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn time_is_conserved_and_cuts_are_consistent(program in program()) {
         let folder = Folder::new();
-        let trace = program.write(&folder.path("t"), 10_000);
-        let events = events(&trace);
-        let matches = matches(&events);
-        let marker = run(&trace, Method::Marker, 1);
-        tiles(&trace, &marker, &events);
-        consistent(&marker, &events, &matches);
+        let (marker, trace, _) = lawful(&program, &folder);
         prop_assert_eq!(marker.unmatched_sends + marker.unmatched_receives, 0);
         let pbb = run(&trace, Method::Pbb, 1);
-        tiles(&trace, &pbb, &events);
+        tiles(&trace, &pbb, &events(&trace));
     }
 
     #[test]
     fn sinks_follow_what_is_sent_to_them((program, steps) in program_with_sinks()) {
         let folder = Folder::new();
-        let trace = program.write(&folder.path("t"), 10_000);
-        let events = events(&trace);
-        let matches = matches(&events);
-        let analysis = run(&trace, Method::Marker, 1);
-        tiles(&trace, &analysis, &events);
-        consistent(&analysis, &events, &matches);
+        let (analysis, _, matches) = lawful(&program, &folder);
         for at in 0..analysis.pieces[0].len() - 1 {
             let cut: Vec<usize> = analysis.pieces.iter().map(|pieces| pieces[at].end as usize).collect();
             let given = matches.iter().filter(|(_, send)| send.0 < 2 && send.1 < cut[send.0]);

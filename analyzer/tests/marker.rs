@@ -1,6 +1,6 @@
 //! The marker method on made programs: what it finds, what it says where nothing repeats, and what it refuses.
 mod support;
-use phasecast_analyzer::{Analysis, AnalyzeError, Order, Settings, analyze};
+use phasecast_analyzer::{Analysis, AnalyzeError, Order, Settings, advances, analyze};
 use phasecast_trace::Trace;
 use support::{Act, Folder, Program};
 
@@ -76,7 +76,7 @@ fn a_server_of_output_does_not_hide_what_the_others_repeat() {
     let folder = Folder::new();
     let analysis = run(&[program.write(&folder.path("a"), 500)]);
     assert!(analysis.verdict.pays && analysis.repeating_share() > 0.9, "{analysis:#?}");
-    let with_events = analysis.pieces[0].windows(2).filter(|pair| pair[0].end < pair[1].end).count();
+    let with_events = advances(analysis.pieces[0].iter().map(|piece| piece.end));
     assert!(
         with_events >= 95,
         "the server receives what it was sent every fifth step, and not all at the end: {with_events}"
@@ -108,7 +108,7 @@ fn a_collector_follows_workers_that_know_nothing_of_each_other() {
     let analysis = analyze(&traces, &settings, &|_, _| {}).unwrap();
     assert!(analysis.verdict.pays && analysis.repeating_share() > 0.9, "{analysis:#?}");
     for rank in [0, 2] {
-        let with_events = analysis.pieces[rank].windows(2).filter(|pair| pair[0].end < pair[1].end).count();
+        let with_events = advances(analysis.pieces[rank].iter().map(|piece| piece.end));
         assert!(2 * with_events > analysis.pieces[1].len(), "rank {rank}: {with_events}");
     }
 }

@@ -2,7 +2,7 @@
 //! all others; and what may not be left behind.
 
 use crate::example::compiled;
-use crate::mpi::Mpi;
+use crate::mpi::{Language, Mpi};
 use crate::phasecast;
 use crate::process::{Outcome, run};
 use nix::sys::signal::{Signal, kill};
@@ -60,6 +60,17 @@ impl Place {
             fs::copy(compiled(mpi, source), &copy).expect("the program can be copied");
         }
         copy
+    }
+
+    /// Writes a C program to this folder, as `NAME.c`, and builds it there.
+    ///
+    /// # Panics
+    /// Where it does not compile, with the compiler's words.
+    pub fn built(&self, mpi: Mpi, name: &str, source: &str) {
+        let path = self.path().join(format!("{name}.c"));
+        fs::write(&path, source).expect("a source can be written");
+        let mut compiler = Command::new(mpi.compiler(Language::C));
+        run(compiler.arg("-O1").arg("-o").arg(path.with_extension("")).arg(&path)).succeeded();
     }
 
     /// The command, in this folder.

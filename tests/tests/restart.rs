@@ -6,7 +6,7 @@ use phasecast_checkpoint::job::{Cut, ReplayReport, Step, StepTime, Within};
 use phasecast_checkpoint::moment::Moment;
 use phasecast_tests::bench::{Command, Split};
 use phasecast_tests::example::compiled;
-use phasecast_tests::mpi::{Language, Mpi};
+use phasecast_tests::mpi::Mpi;
 use phasecast_tests::place::{LAUNCHERS, Place, STEPS, json, send, until_it_pays};
 use phasecast_tests::process::{run, start};
 use phasecast_tests::program::programs;
@@ -108,12 +108,9 @@ int main(int argc, char **argv)
 fn what_a_script_has_opened_is_read_on() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let place = Place::alone();
-        let path = |name: &str| place.path().join(name);
-        fs::write(path("reads.c"), READS).expect("a source can be written");
+        place.built(mpi, "reads", READS);
         let lines: Vec<String> = (0..400).map(|line| format!("{line:30}\n")).collect();
-        fs::write(path("lines"), lines.concat()).expect("lines can be written");
-        let mut compiler = std::process::Command::new(mpi.compiler(Language::C));
-        run(compiler.arg("-O1").arg("-o").arg(path("reads")).arg(path("reads.c"))).succeeded();
+        fs::write(place.path().join("lines"), lines.concat()).expect("lines can be written");
         let sign = || {
             let mut sign = place.phasecast(&["sign", "-n", "2", "-o", "app.phc", "--no-verify", "--json"]);
             // The number of the second one, a pipe, is 63.
@@ -156,14 +153,11 @@ int main(int argc, char **argv)
     return 0;
 }"#;
 
-/// A rank that the others only send to comes along with them at cuts: they cannot get ahead of it with long messages.
+/// A rank that the others only send to comes along with them at cuts: what it was sent before is not in flight there.
 #[test]
 fn what_only_receives_comes_along() {
     let place = Place::alone();
-    let path = |name: &str| place.path().join(name);
-    fs::write(path("served.c"), SERVED).expect("a source can be written");
-    let mut compiler = std::process::Command::new(Mpi::OpenMpi.compiler(Language::C));
-    run(compiler.arg("-O1").arg("-o").arg(path("served")).arg(path("served.c"))).succeeded();
+    place.built(Mpi::OpenMpi, "served", SERVED);
     let sign = || {
         let args = ["sign", "-n", "3", "-o", "app.phc", "--no-verify", "--json", "--launcher", LAUNCHERS[0]];
         run(place.phasecast(&args).args(["--", "./served"]))

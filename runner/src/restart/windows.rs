@@ -1,6 +1,6 @@
 //! What is measured from an image ([`Window`]), in the base runs as a plan and a replay see them ([`Profile`]): pieces
 //! of the slowest rank, with their phases and times.
-use phasecast_analyzer::{Analysis, Piece, Share, longest};
+use phasecast_analyzer::{Analysis, Piece, Share, advances, longest};
 use phasecast_trace::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ impl Profile {
             events: pieces.last().map_or(0, |p| p.end),
             ns: pieces.iter().map(|p| p.time.0).sum(),
             // As the analysis counts: between one cut and the next.
-            pieces: pieces[..pieces.len() - 1].windows(2).filter(|pair| pair[0].end < pair[1].end).count(),
+            pieces: advances(pieces[..pieces.len() - 1].iter().map(|piece| piece.end)),
         };
         let slowest = analysis.pieces.get(longest(&analysis.pieces.iter().map(of).collect::<Vec<_>>()))?;
         let first: Vec<f64> = slowest.iter().map(|p| p.time.seconds()).collect();
