@@ -56,7 +56,7 @@ fn manifest(analysis: &Analysis) -> Value {
         "kind": "restart", "phasecast": "0.1.0", "command": ["/opt/ring"], "ranks": 2, "machine": machine,
         "aet_s": [0.5, 0.5], "startup_s": 0.1, "teardown_s": 0.1,
         "images": {
-            "format": 24, "created": 0, "user": "somebody",
+            "format": 25, "created": 0, "user": "somebody",
             "program": {"path": "/opt/ring", "bytes": 1, "sha256": "00"}, "folder": "/no/such",
             "needs": {
                 "architecture": "x86_64", "cpu_baseline": "x86-64-v2", "cpu_features": ["no-such-feature"],
@@ -65,6 +65,7 @@ fn manifest(analysis: &Analysis) -> Value {
             "cuts": [{"id": 0, "after": AFTER, "events": analysis.cut(AFTER), "seconds": 0.1, "bytes": 6 * PAGE, "files": ["/no/such/input"]}],
             "later": ["/no/such/table"],
             "made": [{"cut": 1, "path": "/no/such/result"}],
+            "recorded": false,
             "windows": [{"after": AFTER, "warm": 1, "measured": 3, "one_off": false}],
             "edges": [{"init_s": 0.1, "tail_s": 0.0}, {"init_s": 0.1, "tail_s": 0.0}],
             "verified": null,

@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::thread::sleep;
+use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -312,6 +312,8 @@ fn what_comes_first_is_taken_as_in_the_first_run() {
     assert!(orders[2..].iter().all(|order| *order == orders[0]), "{orders:?}");
     let prediction = json(&run(&mut place.predict(LAUNCHERS[0], &[])).succeeded());
     assert!(prediction["restarts"].as_u64() > Some(0) && prediction["coverage"].as_f64() > Some(0.25), "{prediction}");
+    let shared = available_parallelism().expect("there are processors").get() < 3;
+    assert_eq!(prediction["notes"].to_string().contains("3 ranks share"), shared, "{prediction}");
     place.assert_clean(&["app.phc"]);
 }
 

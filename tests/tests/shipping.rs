@@ -20,7 +20,9 @@ fn prediction(outcome: Outcome) -> (Value, String) {
     assert_eq!(prediction["method"], "restart", "{prediction}");
     let number = |key: &str| prediction[key].as_f64().unwrap_or_else(|| panic!("no {key}: {prediction}"));
     assert!(number("pet_s") > 0.0 && number("restarts") >= 1.0 && number("measured_s") > 0.0, "{prediction}");
-    assert_eq!(prediction["notes"].as_array().map(Vec::len), Some(0), "{prediction}");
+    // What a busy machine does to the base runs is no matter here.
+    let of_base = |note: &Value| note.as_str().is_some_and(|words| words.starts_with("base runs took"));
+    assert!(prediction["notes"].as_array().is_some_and(|notes| notes.iter().all(of_base)), "{prediction}");
     let mpi = prediction["target"]["mpi"].as_str().unwrap_or_default().to_owned();
     (prediction, mpi)
 }

@@ -268,9 +268,9 @@ fn test(args: &SignArgs, signature: &mut Signature, packed: &Path) -> Result<Pre
     if let Some(images) = &mut signature.manifest.images {
         images.verified = Some(mark(&prediction));
     }
-    if let Some(words) = doubt(&prediction) {
-        note(&words);
-    }
+    let told = signature.manifest.scatter_note();
+    let untold = prediction.notes.iter().filter(|words| Some(*words) != told.as_ref());
+    untold.chain(&doubt(&prediction)).for_each(|words| note(words));
     Ok(prediction)
 }
 

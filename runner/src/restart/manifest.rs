@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Version of this part.
-pub const FORMAT: u16 = 24;
+pub const FORMAT: u16 = 25;
 
 /// The images of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub struct Images {
     pub later: BTreeSet<PathBuf>,
     /// What the base run made after a cut: restarts of that one and earlier ones do not find it.
     pub made: BTreeSet<MadeAfter>,
+    /// Whether the program takes whatever comes first: restarts take what the first base run took ([`super::recorded`]).
+    pub recorded: bool,
     /// What is measured.
     pub windows: Vec<Window>,
     /// For each rank, what no restart can show.

@@ -5,6 +5,7 @@ use crate::live::phases;
 use crate::output::note;
 use crate::restart::manifest::Images;
 use crate::restart::processor::others_note;
+use crate::restart::recorded::crowded_note;
 use crate::restart::replay::Replayer;
 use crate::restart::schedule::{Costs, Seen};
 use crate::restart::windows::{Profile, Window};
@@ -99,6 +100,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     notes.extend(manifest.scatter_note());
     notes.extend(seen.replayed.held_note());
     notes.extend(seen.replayed.processors.map(others_note));
+    notes.extend(seen.replayed.crowded.filter(|_| images.recorded).map(crowded_note));
     prediction.notes = notes;
     prediction.set_s = begun.elapsed().as_secs_f64();
     Ok(prediction)

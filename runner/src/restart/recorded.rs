@@ -3,8 +3,24 @@
 use anyhow::Result;
 use phasecast_abi::{Class as Does, Which};
 use phasecast_checkpoint::Taken;
-use phasecast_trace::model::{Call, CallRef, Class, Flags, Part, PartKind, TAG_ANY};
+use phasecast_checkpoint::job::ReplayReport;
+use phasecast_trace::model::{Call, CallRef, Class, Flags, Part, PartKind, TAG_ANY, boot_id};
 use phasecast_trace::{CommId, Rank, Trace};
+
+/// How many ranks ran on this machine, and on how many processors, where these are fewer.
+pub fn crowded(reports: &[ReplayReport]) -> Option<[u32; 2]> {
+    let here = boot_id();
+    let ranks = reports.iter().filter(|report| report.boot_id == here).count() as u32;
+    let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    (ranks > processors).then_some([ranks, processors])
+}
+
+/// What is to be told where ranks that take what was recorded share processors.
+pub fn crowded_note([ranks, processors]: [u32; 2]) -> String {
+    format!(
+        "the program takes whatever comes first, and is restarted with what came first in the base run: where {ranks} ranks share {processors} processors, waiting for that can take longer than a run does"
+    )
+}
 
 /// For each rank, what it took, in the order of its calls; none if no rank had a choice, or several threads of one had.
 ///

@@ -4,6 +4,7 @@ use crate::exit::Refusal;
 use crate::launch::{Launch, Launcher, POLL, interrupted};
 use crate::restart::held::{held, piece_times};
 use crate::restart::manifest::Images;
+use crate::restart::recorded::crowded;
 use crate::restart::windows::Window;
 use crate::restart::{plan, waiting};
 use crate::signature::Signature;
@@ -50,6 +51,8 @@ pub struct Replayed {
     pub held_s: f64,
     /// How many processors a rank was told of in the base run, and how many it has here, where that differs.
     pub processors: Option<[u32; 2]>,
+    /// See [`crowded`].
+    pub crowded: Option<[u32; 2]>,
     /// The MPI library.
     pub mpi: String,
 }
@@ -215,6 +218,7 @@ impl<'a> Replayer<'a> {
     ) -> Result<Replayed> {
         let mut replayed = Replayed {
             processors: reports.iter().filter_map(|r| r.processors).find(|[there, here]| there != here),
+            crowded: crowded(reports),
             init_s: reports.iter().map(|r| r.init_s).collect(),
             finalize_s: reports.iter().map(|r| r.end.map_or(0.0, |end| end.finalize_s)).collect(),
             mpi: reports.first().map_or_else(String::new, |r| r.mpi.clone()),

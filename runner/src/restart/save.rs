@@ -266,6 +266,7 @@ impl Saving<'_> {
             cuts: saved.cuts.clone(),
             later: saved.later.clone(),
             made: saved.made.clone(),
+            recorded: !self.recorded.is_empty(),
             windows: saved.windows.clone(),
             edges,
             verified: None,

@@ -55,6 +55,7 @@ impl Seen {
         all.measured_s += more.measured_s;
         all.held_s += more.held_s;
         all.processors = all.processors.or(more.processors);
+        all.crowded = all.crowded.or(more.crowded);
         self.startups.extend(more.startup_s);
         self.teardowns.extend(more.teardown_s);
         if self.launches == 0 {
