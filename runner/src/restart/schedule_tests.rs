@@ -46,6 +46,7 @@ fn costs_of<T>(analysis: &Analysis, rank_bytes: u64, look: impl FnOnce(&Costs<'_
         cuts: vec![],
         later: BTreeSet::new(),
         made: BTreeSet::new(),
+        recorded: false,
         windows: windows.clone(),
         edges: vec![EdgeTimes { init_s: 0.2, ..EdgeTimes::default() }],
         verified: None,
