@@ -1,5 +1,5 @@
 //! Base runs: the program under the tracer, with wall times around it.
-use crate::launch::{Launcher, in_path};
+use crate::launch::{Launcher, in_path, other_number};
 use crate::restart::manifest::EdgeTimes;
 use crate::trace_launch::traced_command;
 use anyhow::{Result, anyhow, bail};
@@ -77,10 +77,7 @@ pub fn trace_of(run: &str, folder: &Path, ranks: u32) -> Result<Trace> {
         anyhow!("{run} left no trace: does the program call MPI_Init, and does the launcher belong to its MPI?{why}")
     })?;
     if trace.size() != ranks {
-        bail!(
-            "the program ran with {} ranks instead of {ranks}: does the launcher belong to its MPI? In --launcher, {{n}} stands for the number",
-            trace.size()
-        );
+        bail!(other_number(trace.size(), ranks, "the program's MPI"));
     }
     Ok(trace)
 }

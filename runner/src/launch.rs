@@ -323,6 +323,13 @@ pub fn on_interrupts(handler: extern "C" fn(i32)) {
     }
 }
 
+/// What is told where another number of ranks was started than a launcher was asked for; `mpi` is what it should belong to.
+pub fn other_number(started: u32, ranks: u32, mpi: &str) -> String {
+    format!(
+        "{started} ranks were started instead of {ranks}: does the launcher belong to {mpi}? In --launcher, {{n}} stands for the number"
+    )
+}
+
 /// Between two stages of long work: nothing more is begun once the user has asked to stop.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! One launch of hosts that restarts images one after the other: the job for them, what they report, and the watch over
 //! their progress.
 use crate::exit::Refusal;
-use crate::launch::{Launch, Launcher, POLL, interrupted};
+use crate::launch::{Launch, Launcher, POLL, interrupted, other_number};
 use crate::restart::held::{held, piece_times};
 use crate::restart::manifest::Images;
 use crate::restart::recorded::crowded;
@@ -227,11 +227,8 @@ impl<'a> Replayer<'a> {
         let made = reports.first().map_or(0, |report| report.steps.len());
         for (rank, report) in reports.iter().enumerate() {
             if report.size != self.analysis.ranks {
-                let what = format!(
-                    "{} ranks were started instead of {}: does the launcher belong to the MPI that the hosts found ({})?",
-                    report.size, self.analysis.ranks, report.mpi
-                );
-                return Err(Refusal::Unfit(what).into());
+                let mpi = format!("the MPI that the hosts found ({})", report.mpi);
+                return Err(Refusal::Unfit(other_number(report.size, self.analysis.ranks, &mpi)).into());
             }
             let finished = report.steps.iter().filter(|step| step.finished).count();
             if finished != made || report.steps.len() != made || !(least..=windows.len()).contains(&made) {

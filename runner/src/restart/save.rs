@@ -1,7 +1,7 @@
 //! The third run of `phasecast sign`: the program under the host, which saves images at the planned cuts. A cut that is
 //! refused is tried again beside its place, in one more run.
 use crate::base::is_command;
-use crate::launch::{Launcher, POLL, interrupted, program_path};
+use crate::launch::{Launcher, POLL, interrupted, other_number, program_path};
 use crate::restart::manifest::{FORMAT, Images, Needs, ProgramFile, SavedCut};
 use crate::restart::plan::cuts;
 use crate::restart::preflight::page_bytes;
@@ -197,11 +197,7 @@ impl Saving<'_> {
         let report: CheckpointReport = read_report(folder, rank, "report of its images", said)?;
         let expected = self.analysis.events[rank as usize];
         if report.size != self.analysis.ranks {
-            bail!(
-                "{} ranks were started instead of {}: does the launcher belong to the program's MPI?",
-                report.size,
-                self.analysis.ranks
-            );
+            bail!(other_number(report.size, self.analysis.ranks, "the program's MPI"));
         }
         // What comes last may be another in every run; the cuts lie before it.
         if report.events != expected && self.analysis.verdict.difference.is_none() {
