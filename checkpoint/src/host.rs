@@ -5,6 +5,7 @@ use crate::replaying::{Replay, replay};
 use crate::saving::{Checkpoint, Plan, checkpoint};
 use anyhow::{Context, Result};
 use phasecast_mpi::{Hooks, session};
+use phasecast_process::complain;
 use phasecast_process::gate::Frame;
 use phasecast_process::space;
 use phasecast_trace::model::launcher_rank;
@@ -39,7 +40,7 @@ pub fn run(job: &Path, facade: &Path, program: Option<Program>) -> i32 {
     match job_of(job).and_then(|job| carry_out(job, facade, program)) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("phasecast host: {}{error:#}", rank_prefix());
+            complain(format_args!("{}{error:#}", rank_prefix()));
             1
         }
     }
@@ -113,6 +114,6 @@ pub(crate) fn write_report<T: serde::Serialize>(folder: &Path, rank: u32, report
         Ok(())
     });
     if let Err(error) = written {
-        eprintln!("phasecast host: rank {rank}: cannot write {}: {error:#}", path.display());
+        complain(format_args!("rank {rank}: cannot write {}: {error:#}", path.display()));
     }
 }

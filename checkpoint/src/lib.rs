@@ -17,8 +17,8 @@ mod sharing;
 mod touches;
 
 pub use phasecast_mpi::{Stand, Taken};
-pub use phasecast_process::MadeAfter;
 pub use phasecast_process::children::state_and_parent;
 pub use phasecast_process::files::set_aside;
 pub use phasecast_process::signal_state::told as told_signals;
 pub use phasecast_process::threads::{ASKING, ask};
+pub use phasecast_process::{MadeAfter, complain};

@@ -37,7 +37,7 @@ pub enum TraceError {
         supported: u16,
     },
     /// Damaged.
-    #[error("{path} is damaged at byte {offset}: {what}. Copy it again from where it was written, or trace again.")]
+    #[error("{path} is damaged at byte {offset}: {what}. Copy it again from where it was written, or make it again.")]
     Corrupt {
         /// The file.
         path: PathBuf,

@@ -6,6 +6,7 @@ use crate::library::{Library, Versions};
 use crate::session::{Hooks, Session, install, installed, session};
 use crate::upper::Upper;
 use phasecast_abi::{Abi, Domain, Kind};
+use phasecast_process::complain;
 use phasecast_process::gate::Frame;
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -69,10 +70,10 @@ pub unsafe fn before_session(frame: *mut Frame, index: usize) -> usize {
         if let Some(result) = unsafe { before_library(library, &*frame, index) } {
             return result;
         }
-        eprintln!(
-            "phasecast host: the program calls {} and has no MPI library of Open MPI's, MPICH's or MPI 5's interface as a shared object. Link it dynamically.",
+        complain(format_args!(
+            "the program calls {} and has no MPI library of Open MPI's, MPICH's or MPI 5's interface as a shared object. Link it dynamically.",
             crate::calls::name(index)
-        );
+        ));
         std::process::exit(1);
     };
     let mut session = Session::new(library, program, hooks);
@@ -208,7 +209,7 @@ pub unsafe fn init(call: &mut Call) -> usize {
 fn begin(library: &'static Library, level: i32, thread: usize) -> i32 {
     let started = phasecast_process::signals::kept(|| start_library(library, level));
     let (given, place) = started.unwrap_or_else(|reason| {
-        eprintln!("phasecast host: {reason}");
+        complain(reason);
         std::process::exit(1);
     });
     let mut s = session();

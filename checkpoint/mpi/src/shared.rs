@@ -10,7 +10,7 @@ use crate::session::{Session, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_handle};
 use phasecast_abi::Kind;
-use phasecast_process::space;
+use phasecast_process::{complain, space};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::ops::Range;
@@ -115,7 +115,7 @@ pub unsafe fn allocate(_: usize, shape: &'static Shape, args: &[usize; MOST]) ->
             if old.is_some() {
                 session().trouble = reason;
             } else {
-                reason.iter().for_each(|reason| eprintln!("phasecast host: MPI_Win_allocate_shared: {reason}"));
+                reason.iter().for_each(|reason| complain(format_args!("MPI_Win_allocate_shared: {reason}")));
                 let code = library.constant("MPI_ERR_RMA_SHARED").unwrap_or(1);
                 lower!(library, MPI_Comm_call_errhandler(comm, code));
             }

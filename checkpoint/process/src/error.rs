@@ -1,6 +1,14 @@
 //! What can go wrong when a program is loaded, saved or brought back.
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
+
+/// Tells the runner, which keeps the lines that begin so, why this process cannot go on: in one write, so that what the
+/// other ranks say does not come between.
+pub fn complain(why: impl std::fmt::Display) {
+    let line = format!("phasecast host: {why}\n");
+    // Without error output nobody listens.
+    let _ = io::stderr().write_all(line.as_bytes());
+}
 
 /// Why a split process cannot be started, saved or restored.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! `phasecast measure`: one rank of a measurement. Started under the launcher by `characterize`, not by people.
 use anyhow::Result;
 use clap::Args;
+use phasecast_checkpoint::complain;
 use phasecast_transform::characterize::{self, Effort};
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ pub struct MeasureArgs {
 pub fn run(args: &MeasureArgs) -> Result<()> {
     if args.life {
         if let Err(reason) = characterize::live(&args.folder) {
-            eprintln!("phasecast host: {reason}");
+            complain(reason);
             std::process::exit(1);
         }
         return Ok(());
@@ -31,7 +32,7 @@ pub fn run(args: &MeasureArgs) -> Result<()> {
     let effort = if args.quick { Effort::QUICK } else { Effort::FULL };
     if let Err(reason) = characterize::run(&args.folder, args.ranks, &effort) {
         // `characterize` tells the user what is said so.
-        eprintln!("phasecast host: {reason}");
+        complain(reason);
         std::process::exit(1);
     }
     Ok(())

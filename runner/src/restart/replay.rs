@@ -355,10 +355,11 @@ fn progress(out: &Path, rank: u32) -> usize {
 /// If it is not there, or is none.
 pub fn read_report<T: DeserializeOwned>(out: &Path, rank: u32, what: &str, said: &str) -> Result<T> {
     let path = out.join(format!("rank-{rank:05}.json"));
-    let bytes = fs::read(&path).with_context(|| match said {
-        "" => format!("rank {rank} left no {what} in {}, which all ranks must reach", out.display()),
-        said => format!("rank {rank} left no {what}: {said}"),
-    })?;
+    let bytes = match fs::read(&path) {
+        Err(_) if !said.is_empty() => bail!("rank {rank} left no {what}: {said}"),
+        read => read
+            .with_context(|| format!("rank {rank} left no {what} in {}, which all ranks must reach", out.display()))?,
+    };
     serde_json::from_slice(&bytes).with_context(|| format!("the report {} cannot be read", path.display()))
 }
 
