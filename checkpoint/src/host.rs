@@ -3,6 +3,7 @@
 use crate::job::{Job, Program};
 use crate::replaying::{Replay, replay};
 use crate::saving::{Checkpoint, Plan, checkpoint};
+use crate::sentence;
 use anyhow::{Context, Result};
 use phasecast_mpi::{Hooks, session};
 use phasecast_process::complain;
@@ -40,7 +41,7 @@ pub fn run(job: &Path, facade: &Path, program: Option<Program>) -> i32 {
     match job_of(job).and_then(|job| carry_out(job, facade, program)) {
         Ok(code) => code,
         Err(error) => {
-            complain(format_args!("{}{error:#}", rank_prefix()));
+            complain(format_args!("{}{}", rank_prefix(), sentence(&error)));
             1
         }
     }
@@ -114,6 +115,6 @@ pub(crate) fn write_report<T: serde::Serialize>(folder: &Path, rank: u32, report
         Ok(())
     });
     if let Err(error) = written {
-        complain(format_args!("rank {rank}: cannot write {}: {error:#}", path.display()));
+        complain(format_args!("rank {rank}: cannot write {}: {}", path.display(), sentence(&error)));
     }
 }

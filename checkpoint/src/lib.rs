@@ -13,6 +13,7 @@ pub mod restore;
 mod restore_huge;
 pub mod restore_over;
 mod saving;
+mod sentence;
 mod sharing;
 mod touches;
 
@@ -22,3 +23,4 @@ pub use phasecast_process::files::set_aside;
 pub use phasecast_process::signal_state::told as told_signals;
 pub use phasecast_process::threads::{ASKING, ask};
 pub use phasecast_process::{MadeAfter, complain};
+pub use sentence::sentence;

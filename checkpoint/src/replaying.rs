@@ -4,7 +4,7 @@ use crate::job::{End, ReplayReport, Step, StepReport, Within, begun_file, stand_
 use crate::moment::monotonic_ns;
 use crate::replay_time::Time;
 use crate::restore_over::Remains;
-use crate::{restore, sharing};
+use crate::{restore, sentence, sharing};
 use anyhow::{Context, Result, anyhow, bail};
 use phasecast_image::{ImageError, Images, State};
 use phasecast_mpi::{Hooks, Library, session};
@@ -207,7 +207,7 @@ fn one_step(
     space::set_state(&space_state)?;
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
-    std::fs::create_dir_all(&scratch)?;
+    std::fs::create_dir(&scratch)?;
     file_state.before(&replay.made, step.cut);
     files::restore(&file_state, &scratch)?;
     signal_state::restore(&signal_state);
@@ -218,7 +218,7 @@ fn one_step(
     let told = settings.processors.filter(|&there| there == 1 || !thread_state.is_empty());
     replay.report.processors = told.map(|there| [there, processors::given()]);
     let events = mpi.events;
-    let share = || sharing::map_again(&state, &file_state).map_err(|error| format!("{error:#}"));
+    let share = || sharing::map_again(&state, &file_state).map_err(|error| sentence(&error));
     mpi.restore(level, share).map_err(|reason| anyhow!("cut {}: {reason}", step.cut))?;
     let mut watch = step.watch.into_iter().nth(rank as usize).unwrap_or_default();
     replay.decide_at = None;

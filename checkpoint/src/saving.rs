@@ -2,6 +2,7 @@
 use crate::dump;
 use crate::host::{FIRST_FILES, Work, work, write_report};
 use crate::job::{CheckpointReport, Cut, CutReport, Program};
+use crate::sentence;
 use crate::touches::Touches;
 use anyhow::{Result, anyhow, bail};
 use nix::unistd::gettid;
@@ -152,7 +153,7 @@ impl Checkpoint {
             // Memory that ranks share stands still until all have saved theirs.
             phasecast_mpi::barrier();
             phasecast_mpi::go_on();
-            written.map_err(|error| Refusal::Own(format!("{error:#}")))
+            written.map_err(|error| Refusal::Own(sentence(&error)))
         });
         if stopped.is_ok() {
             threads::go();

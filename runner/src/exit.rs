@@ -1,5 +1,6 @@
 //! Errors as the user meets them: one sentence with its causes on standard error, and an exit code.
 use phasecast_analyzer::AnalyzeError;
+pub use phasecast_checkpoint::sentence;
 use phasecast_image::ImageError;
 use phasecast_prediction::PredictionError;
 use phasecast_scaling::model::ModelError;
@@ -113,34 +114,11 @@ fn closed(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref().is_some_and(of_pipe))
 }
 
-/// The error and its causes, leaving out what a sentence already says.
-pub fn sentence(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let cause = cause.to_string();
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{}: {cause}", text.trim_end_matches('.'));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use anyhow::Context;
     use std::path::PathBuf;
-
-    #[test]
-    fn causes_are_told_once() {
-        let source = std::io::Error::other("no space");
-        let inner = TraceError::Io { path: PathBuf::from("a"), action: "write", source };
-        let error = anyhow::Error::new(inner).context("the trace is lost.");
-        assert_eq!(sentence(&error), "the trace is lost: cannot write a: no space");
-        assert_eq!(code(&error), FAILED);
-    }
 
     #[test]
     fn codes_look_through_context() {

@@ -6,7 +6,7 @@ use crate::output::{note, shell};
 use anyhow::{Context, Result, bail};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access};
 use phasecast_checkpoint::moment::monotonic_ns;
 use phasecast_trace::Nanos;
 use std::ffi::{OsStr, OsString};
@@ -354,10 +354,15 @@ pub fn in_path(name: &OsStr) -> Option<PathBuf> {
 /// The path of a program of a command.
 ///
 /// # Errors
-/// If it is not here.
+/// If it is not here, or may not be executed.
 pub fn program_path(program: &str) -> Result<PathBuf> {
     let missing = || Refusal::Input(format!("there is no program {program}. Check the path."));
-    in_path(OsStr::new(program)).ok_or_else(|| missing().into())
+    let path = in_path(OsStr::new(program)).ok_or_else(missing)?;
+    if access(&path, AccessFlags::X_OK).is_err() {
+        let what = format!("{program} is no program: it may not be executed. Set its execute permission.");
+        return Err(Refusal::Input(what).into());
+    }
+    Ok(path)
 }
 
 /// The family of the MPI library that a program was linked with, by the names in its dynamic section.
@@ -399,5 +404,14 @@ mod tests {
         assert!(refused("env -n {n").contains("has no {n}") && find("env -n 4").is_ok());
         assert!(find("env -n 4 A=${A}").is_ok());
         assert_eq!(refused("no-such-launcher -n {n}"), "there is no launcher no-such-launcher");
+    }
+
+    #[test]
+    fn a_program_is_a_file_that_may_be_executed() {
+        let refused = |name: &str| program_path(name).expect_err("it is refused").to_string();
+        assert!(refused("/no/such/program").contains("there is no program /no/such/program"));
+        let script = tempfile::NamedTempFile::new().expect("a temporary file");
+        assert!(refused(&script.path().to_string_lossy()).contains("Set its execute permission"));
+        assert!(program_path("sh").is_ok());
     }
 }

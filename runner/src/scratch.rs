@@ -68,11 +68,18 @@ fn sweep(place: &Path) {
         let named = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
         if named && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             let folder = entry.path();
-            if let Some(_alone) = abandoned(&folder).filter(|_| fs::remove_dir_all(&folder).is_ok()) {
+            if let Some(_alone) = abandoned(&folder).filter(|_| remove(&folder).is_ok()) {
                 note(&format!("{} is removed: a phasecast that was killed had left it", folder.display()));
             }
         }
     }
+}
+
+/// Removes a folder under another name: ranks that live on for a moment put nothing more into it.
+fn remove(folder: &Path) -> io::Result<()> {
+    let left = folder.with_extension("left");
+    fs::rename(folder, &left)?;
+    fs::remove_dir_all(left)
 }
 
 /// The lock of a folder's owner, if that is gone. Of other machines' processes, and of those before this one was started,
@@ -90,6 +97,7 @@ fn abandoned(folder: &Path) -> Option<Flock<File>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn only_what_nobody_owns_any_more_is_removed() {
@@ -106,7 +114,19 @@ mod tests {
         fs::create_dir(&strange).expect("a folder");
         let left = left_with(&boot_id());
         fs::write(left.join("image"), "a secret").expect("it is there");
-        let next = Scratch::beside(place.path()).expect("a folder");
+        let stop = AtomicBool::new(false);
+        let next = std::thread::scope(|scope| {
+            // A rank that lives on for a moment.
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = fs::write(left.join("progress"), "7");
+                    let _ = fs::remove_file(left.join("progress"));
+                }
+            });
+            let next = Scratch::beside(place.path());
+            stop.store(true, Ordering::Relaxed);
+            next.expect("a folder")
+        });
         assert!(!left.exists());
         for kept in [owned.path(), &elsewhere, &strange, next.path()] {
             assert!(kept.exists(), "{}", kept.display());

@@ -193,11 +193,14 @@ fn assemble(
     wall_s: Option<f64>,
 ) -> Prediction {
     let analysis = observation.analysis();
-    let pet_s = wall_s.unwrap_or(startup_s + estimate.total_s + manifest.teardown_s);
+    let run_s = startup_s + estimate.total_s + manifest.teardown_s;
+    let pet_s = wall_s.unwrap_or(run_s);
+    // Of what was measured in place of the estimate another run differs by the same share.
+    let machine_s = estimate.machine_s * wall_s.filter(|_| run_s > 0.0).map_or(1.0, |wall_s| wall_s / run_s);
     let around = |half: f64| if wall_s.is_some() { [pet_s, pet_s] } else { [(pet_s - half).max(0.0), pet_s + half] };
     // A program that has run to its end leaves nothing open but what another run would take.
     let [run_half, residual_s, sampling_s, unmeasured_s] = match wall_s {
-        Some(_) => [estimate.machine_s, 0.0, 0.0, 0.0],
+        Some(_) => [machine_s, 0.0, 0.0, 0.0],
         None => [estimate.run_half_width_s, estimate.unmeasured_s, estimate.sampling_s, estimate.rest_s],
     };
     let measured = observation.trackers.iter().flatten().map(|t| t.measured_time().seconds()).fold(0.0, f64::max);
@@ -220,7 +223,7 @@ fn assemble(
         restart_s: 0.0,
         warmup_s: 0.0,
         measured_s: measured,
-        uncertainty: Uncertainty { sampling_s, unmeasured_s, machine_s: estimate.machine_s },
+        uncertainty: Uncertainty { sampling_s, unmeasured_s, machine_s },
         base_run_s: manifest.base_run_s(),
         naive_s: observation.naive(startup_s),
         phases: phases(analysis, estimate),
