@@ -5,6 +5,7 @@ use crate::exit::Refusal;
 use crate::launch::catch_interrupts;
 use crate::live;
 use crate::output::{self, clean, note};
+use crate::restart::manifest::Verified;
 use crate::restart::predict::{self, Wish};
 use crate::restart::preflight::fit_launcher;
 use crate::restart::save::digest;
@@ -17,6 +18,8 @@ use std::time::Instant;
 
 /// The half-width that is enough where nothing is asked for, as a share of the prediction (`restart`).
 pub const PRECISION: f64 = 0.02;
+/// A signature that was as far off its own base, as a share, was made beside other work.
+const DOUBTFUL: f64 = 0.25;
 
 /// Predict the full run time of a program on this (target) machine
 ///
@@ -178,7 +181,10 @@ pub fn introduce(signature: &Signature) {
         clean(&images.user),
         clean(&signature.manifest.machine.host),
         match &images.verified {
-            Some(verified) => format!(", {} off its own base", output::percent(verified.pete)),
+            Some(Verified { pete, .. }) => {
+                let advice = if *pete > DOUBTFUL { ": sign it again where nothing else runs" } else { "" };
+                format!(", {} off its own base{advice}", output::percent(*pete))
+            }
             None => ", not verified".into(),
         }
     ));
