@@ -14,6 +14,7 @@ use phasecast_process::{
 };
 use phasecast_trace::codec;
 use phasecast_trace::model::{boot_id, launcher_rank};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -207,7 +208,11 @@ fn one_step(
     space::set_state(&space_state)?;
     let Work::Replay(replay) = work() else { bail!("the host has lost its work") };
     let scratch = replay.out.join(format!("files-{}", replay.report.steps.len()));
-    std::fs::create_dir(&scratch)?;
+    // Not with its parents: where they are gone a later command has removed what this one left.
+    match std::fs::create_dir(&scratch) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
+        _ => {}
+    }
     file_state.before(&replay.made, step.cut);
     files::restore(&file_state, &scratch)?;
     signal_state::restore(&signal_state);
