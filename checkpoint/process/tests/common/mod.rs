@@ -22,6 +22,16 @@ pub fn compile(folder: &TempDir, compiler: &str, sources: &[&str], options: &[&s
     out
 }
 
+/// What the threads of a process do, by the kernel's word.
+fn threads(pid: u32) -> String {
+    let said = |task: std::fs::DirEntry| {
+        let of = |file| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        ["comm", "wchan", "syscall", "stat"].map(|file| of(file).trim().to_owned()).join(" | ")
+    };
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.map(said).collect::<Vec<_>>().join("\n")
+}
+
 /// Runs an example; the test fails if it takes longer than a minute.
 pub fn run(name: &str, args: &[&str], set: &[(&str, &str)]) -> Output {
     let mut command = Command::new(example(name));
@@ -30,8 +40,9 @@ pub fn run(name: &str, args: &[&str], set: &[(&str, &str)]) -> Output {
     let (start, limit) = (Instant::now(), Duration::from_secs(60));
     while child.try_wait().unwrap().is_none() {
         if start.elapsed() > limit {
+            let stands = threads(child.id());
             child.kill().unwrap();
-            panic!("{name} {args:?} hangs: {:?}", child.wait_with_output().unwrap());
+            panic!("{name} {args:?} hangs: {:?}\n{stands}", child.wait_with_output().unwrap());
         }
         std::thread::sleep(Duration::from_millis(5));
     }
