@@ -32,14 +32,14 @@ static void *patient(void *p) {
     struct timespec t = {600, 0};
     mine = 40;
     pthread_setname_np(pthread_self(), "patient");
-    waiting++;
+    __atomic_fetch_add(&waiting, 1, __ATOMIC_SEQ_CST);
     while (!stop) CHECK(syscall(SYS_futex, &stop, FUTEX_WAIT, 0, &t, 0, 0) == 0 || errno == EAGAIN);
     return (void *)(long)mine;
 }
 static void *waiter(void *p) {
     mine = 30;
     pthread_mutex_lock(&lock);
-    waiting++;
+    __atomic_fetch_add(&waiting, 1, __ATOMIC_SEQ_CST);
     while (!stop) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
     return (void *)(long)mine;
