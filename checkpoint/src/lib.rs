@@ -22,5 +22,5 @@ pub use phasecast_process::children::state_and_parent;
 pub use phasecast_process::files::set_aside;
 pub use phasecast_process::signal_state::told as told_signals;
 pub use phasecast_process::threads::{ASKING, ask};
-pub use phasecast_process::{MadeAfter, complain};
+pub use phasecast_process::{COMPLAINT, MadeAfter, complain};
 pub use sentence::sentence;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
+use phasecast_checkpoint::COMPLAINT;
 use phasecast_checkpoint::moment::monotonic_ns;
 use phasecast_trace::Nanos;
 use std::ffi::{OsStr, OsString};
@@ -24,8 +25,6 @@ use std::time::{Duration, Instant};
 
 /// So often it is looked at how a launch stands.
 pub const POLL: Duration = Duration::from_millis(100);
-/// How a host begins a complaint.
-const HOST: &str = "phasecast host: ";
 /// So many complaints are told, and so many bytes of output are kept to find them in.
 const COMPLAINTS: usize = 3;
 const KEPT: usize = 16 << 10;
@@ -175,7 +174,7 @@ impl Launch {
     pub fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&said);
-        let complaints = text.lines().filter_map(|line| line.rsplit_once(HOST).map(|(_, words)| words.trim()));
+        let complaints = text.lines().filter_map(|line| line.rsplit_once(COMPLAINT).map(|(_, words)| words.trim()));
         let mut complaints: Vec<&str> = complaints.take(COMPLAINTS).collect();
         complaints.dedup();
         complaints.join("; ")

@@ -4,6 +4,7 @@
 //! with images ends with them (crate `phasecast-image`, a packed set), so that they can be read where they are.
 use crate::output::seconds;
 use crate::restart::manifest::{FORMAT, Images};
+use crate::restart::processor;
 use anyhow::Result;
 use phasecast_analyzer::Analysis;
 use phasecast_image::ImageError;
@@ -176,7 +177,7 @@ pub fn this_machine(mpi: &str) -> Machine {
     Machine {
         host: nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok()).unwrap_or_default(),
         cpu: model.unwrap_or("unknown").to_string(),
-        cores: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+        cores: processor::count(),
         mpi: mpi.to_string(),
     }
 }

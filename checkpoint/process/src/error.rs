@@ -2,10 +2,13 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// How the lines begin that [`complain`] writes.
+pub const COMPLAINT: &str = "phasecast host: ";
+
 /// Tells the runner, which keeps the lines that begin so, why this process cannot go on: in one write, so that what the
 /// other ranks say does not come between.
 pub fn complain(why: impl std::fmt::Display) {
-    let line = format!("phasecast host: {why}\n");
+    let line = format!("{COMPLAINT}{why}\n");
     // Without error output nobody listens.
     let _ = io::stderr().write_all(line.as_bytes());
 }

@@ -60,7 +60,7 @@ mod working_folder;
 mod written;
 mod xstate;
 
-pub use error::{Error, complain};
+pub use error::{COMPLAINT, Error, complain};
 pub use exec::run;
 pub use loader::{Cpu, Loaded, Start, start};
 pub use trap::on_exit;

@@ -100,7 +100,7 @@ pub fn predict(signature: &Signature, source: &Path, wish: &Wish<'_>, begun: Ins
     notes.extend(manifest.scatter_note());
     notes.extend(seen.replayed.held_note());
     notes.extend(seen.replayed.processors.map(others_note));
-    notes.extend(seen.replayed.crowded.filter(|_| images.recorded).map(crowded_note));
+    notes.extend(seen.replayed.crowded.map(crowded_note));
     prediction.notes = notes;
     prediction.set_s = begun.elapsed().as_secs_f64();
     Ok(prediction)

@@ -272,7 +272,7 @@ fn disk() -> Check {
 }
 
 fn cores(ranks: u32, elsewhere: bool) -> Check {
-    let here = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let here = processor::count();
     let reason = match elsewhere {
         true => format!("{ranks} ranks where the launcher puts them"),
         false if ranks <= here => format!("{ranks} ranks on {here} processors"),

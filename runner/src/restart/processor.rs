@@ -25,6 +25,11 @@ const OTHERS: [&str; 16] = [
     "movdir64b",
 ];
 
+/// How many processors this process may use.
+pub fn count() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
 /// What is to be told where a program that has asked for its processors had other many in the base run than here.
 pub fn others_note([there, here]: [u32; 2]) -> String {
     format!(

@@ -1,5 +1,6 @@
 //! What each rank of a base run took where MPI let it take whatever came first, read from its trace: so that a program
 //! that goes by that does the same again in the run that saves it, and in restarts.
+use crate::restart::processor;
 use anyhow::Result;
 use phasecast_abi::{Class as Does, Which};
 use phasecast_checkpoint::Taken;
@@ -11,7 +12,7 @@ use phasecast_trace::{CommId, Rank, Trace};
 pub fn crowded(reports: &[ReplayReport]) -> Option<[u32; 2]> {
     let here = boot_id();
     let ranks = reports.iter().filter(|report| report.boot_id == here).count() as u32;
-    let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let processors = processor::count();
     (ranks > processors).then_some([ranks, processors])
 }
 

@@ -51,7 +51,7 @@ pub struct Replayed {
     pub held_s: f64,
     /// How many processors a rank was told of in the base run, and how many it has here, where that differs.
     pub processors: Option<[u32; 2]>,
-    /// See [`crowded`].
+    /// See [`crowded`]; of images that take what was recorded.
     pub crowded: Option<[u32; 2]>,
     /// The MPI library.
     pub mpi: String,
@@ -218,7 +218,7 @@ impl<'a> Replayer<'a> {
     ) -> Result<Replayed> {
         let mut replayed = Replayed {
             processors: reports.iter().filter_map(|r| r.processors).find(|[there, here]| there != here),
-            crowded: crowded(reports),
+            crowded: if self.images.recorded { crowded(reports) } else { None },
             init_s: reports.iter().map(|r| r.init_s).collect(),
             finalize_s: reports.iter().map(|r| r.end.map_or(0.0, |end| end.finalize_s)).collect(),
             mpi: reports.first().map_or_else(String::new, |r| r.mpi.clone()),
