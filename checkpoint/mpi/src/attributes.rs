@@ -134,7 +134,7 @@ impl Session {
     /// The object that an attribute is set on, if it is one of ours.
     fn object_of(&self, attribute: &Attribute) -> Option<&Object> {
         let (kind, handle) = attribute.object();
-        self.decode(kind, handle).and_then(|number| self.objects.get(kind, number))
+        self.objects.decode(kind, handle).and_then(|number| self.objects.get(kind, number))
     }
 
     /// Whether an attribute's object is one that the program has freed and that is still needed. A communicator can be
@@ -175,7 +175,7 @@ pub unsafe fn free_object(call: &mut Call) -> usize {
     let (kind, word) = KINDS[usize::from(call.shape.procedure.name == "MPI_Type_free")];
     // SAFETY: the caller's: the object.
     let handle = unsafe { read_handle(call.arg(0), handle_bytes(s.values.upper, kind)) };
-    let number = s.decode(kind, handle);
+    let number = s.objects.decode(kind, handle);
     if number.and_then(|number| s.objects.get(kind, number)).is_some_and(|object| object.references == 1) {
         // Which of them outlive it is looked at where they are asked for.
         let of_it = s.attributes_of(kind, word, &[handle]);
@@ -220,7 +220,7 @@ pub unsafe fn free_key(call: &mut Call) -> usize {
     let handle = unsafe { read_handle(call.arg(0), bytes) };
     let set: BTreeSet<u32> = s.attributes().into_iter().map(|attribute| attribute.key).collect();
     let idle: Vec<(usize, u32)> = s.freed_keys.extract_if(.., |(_, key)| !set.contains(key)).collect();
-    let key = s.decode(Kind::Keyval, handle).filter(|key| set.contains(key));
+    let key = s.objects.decode(Kind::Keyval, handle).filter(|key| set.contains(key));
     if let Some(key) = key {
         s.freed_keys.push((call.index, key));
         let invalid = s.up_null(Kind::Keyval, 0);

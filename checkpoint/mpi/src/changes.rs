@@ -51,7 +51,7 @@ pub unsafe fn changed(s: &mut Session, shape: &'static Shape, args: &[usize; MOS
     // SAFETY: the caller's.
     let mut record = unsafe { record(s, shape, args) };
     // What is set on an object goes with it: it does not need it.
-    let own = s.decode(kind, handle).map(|number| (slot(kind) as u8, number));
+    let own = s.objects.decode(kind, handle).map(|number| (slot(kind) as u8, number));
     record.needs.retain(|need| Some(*need) != own);
     (record.changed, record.key) = (Some(changed), key);
     s.log_add(record);

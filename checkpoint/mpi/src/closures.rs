@@ -55,7 +55,7 @@ pub unsafe fn made(result: usize, kind: Kind, place: usize, functions: Vec<&'sta
     let s = session();
     // SAFETY: the caller's.
     let handle = unsafe { read_handle(place, handle_bytes(s.values.upper, kind)) };
-    let number = s.decode(kind, handle)?;
+    let number = s.objects.decode(kind, handle)?;
     let which = REPLACED.iter().position(|&of| of == kind)?;
     FUNCTIONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert((which, number), functions);
     Some(number)
@@ -68,7 +68,7 @@ pub unsafe fn made(result: usize, kind: Kind, place: usize, functions: Vec<&'sta
 pub unsafe fn replace(which: usize, handle: usize, closures: [usize; 2]) {
     let Some(&kind) = REPLACED.get(which) else { return };
     let mut s = session();
-    let Some(number) = s.decode(kind, handle) else { return };
+    let Some(number) = s.objects.decode(kind, handle) else { return };
     let record = s.objects.get(kind, number).and_then(|object| object.record);
     let Some(record) = record.and_then(|record| s.log.records.get_mut(&record)) else { return };
     let known = FUNCTIONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -11,6 +11,9 @@ use crate::waits;
 use crate::words::{Scratch, read_handle, write_handle};
 use phasecast_abi::{Class, Kind, Procedure, Which};
 
+/// The most arguments of a procedure that completes a request by itself.
+const ONE: usize = 3;
+
 /// Where the arguments of a completion are.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
@@ -68,13 +71,20 @@ pub unsafe fn complete(call: &mut Call) -> usize {
         // SAFETY: the caller's.
         return unsafe { waits::until_found(call) };
     }
-    let mut s = session();
+    let s = session();
     let shape = call.shape;
     let Some(places) = shape.completion.as_ref().filter(|_| shape.function != 0) else { return 1 };
-    if places.which == Which::One && s.requests.done == 0 {
-        // SAFETY: the caller's.
-        return unsafe { complete_one(call, s, shape, places) };
-    }
+    let one = places.which == Which::One && shape.lanes.len() <= ONE && s.requests.done == 0;
+    // SAFETY: the caller's.
+    unsafe { if one { complete_one(call, s, shape, places) } else { complete_several(call, s, shape, places) } }
+}
+
+/// As [`complete`], with memory for as many as there are.
+///
+/// # Safety
+/// A call of the gate.
+#[inline(never)]
+unsafe fn complete_several(call: &Call, mut s: Access, shape: &'static Shape, places: &'static Places) -> usize {
     let (upper, lower) = (s.values.upper, s.values.lower);
     let (above, under) = (upper.layout().handle_bytes, lower.layout().handle_bytes);
     // SAFETY: the caller's.
@@ -144,7 +154,7 @@ unsafe fn complete_one(call: &Call, s: Access, shape: &'static Shape, places: &'
     drop(s);
     let (handles, statuses) = (&raw mut request as usize, &raw mut status as usize);
     // Chosen, so that they can stay in registers.
-    let below: [usize; 6] = std::array::from_fn(|i| match i {
+    let below: [usize; ONE] = std::array::from_fn(|i| match i {
         i if i == places.requests => handles,
         i if i == places.status => statuses,
         i => call.arg(i),

@@ -73,7 +73,7 @@ pub unsafe fn to_fortran(call: &mut Call) -> usize {
 
 /// The Fortran handle of an object with this handle of the program.
 pub fn number_of(s: &Session, kind: Kind, handle: usize) -> i32 {
-    match s.decode(kind, handle) {
+    match s.objects.decode(kind, handle) {
         Some(number) => s.objects.fortran(kind, number),
         None => s.fortran.number(kind, handle),
     }

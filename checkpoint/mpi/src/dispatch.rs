@@ -1,7 +1,7 @@
 //! A call of the program: it comes in from the gate, goes down the route of its procedure, and stops where a position is
 //! reached.
 use crate::callbacks;
-use crate::session::{current, session};
+use crate::session::{Session, current, session};
 use crate::shape::Shape;
 use phasecast_process::gate::Frame;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,5 +91,12 @@ impl Call {
     pub fn arg(&self, i: usize) -> usize {
         // SAFETY: the frame is that of a call of the procedure, which has this argument.
         unsafe { (*self.frame).arg(i) }
+    }
+
+    /// Whether it can be passed on word by word, with argument `status` where its status goes.
+    #[inline(always)]
+    pub fn is_direct(&self, s: &Session, status: usize) -> bool {
+        self.shape.direct
+            || self.shape.direct_without_status && self.arg(status) == s.values.upper.layout().status_ignore
     }
 }

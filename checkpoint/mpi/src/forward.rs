@@ -2,7 +2,7 @@
 use crate::calls::{MOST, WORDS, call as invoke};
 use crate::dispatch::Call;
 use crate::session::{Access, Session, session};
-use crate::shape::{Lane, Shape};
+use crate::shape::{Lane, Shape, Word};
 use crate::words::{Scratch, handle_bytes, read_handle, write_handle};
 use phasecast_abi::{Direction, Kind};
 
@@ -48,40 +48,33 @@ pub unsafe fn calculate(call: &mut Call) -> usize {
 /// # Safety
 /// As for [`forward`].
 pub unsafe fn direct(call: &mut Call) -> usize {
-    let s = session();
+    // SAFETY: the caller's.
+    unsafe { words(call, session(), 0) }
+}
+
+/// Passes a call on that is [`Shape::posted`], and has the library's request written to a place of ours.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub unsafe fn posted(call: &mut Call, s: Access, request: &mut usize) -> usize {
+    // SAFETY: the caller's.
+    unsafe { words(call, s, &raw mut *request as usize) }
+}
+
+/// Passes a call on whose arguments are few words, one of them perhaps where its request goes. They stay in registers: what was
+/// just stored at a place that had to be worked out is waited for when it is loaded.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+unsafe fn words(call: &mut Call, mut s: Access, request: usize) -> usize {
     let shape = call.shape;
-    // SAFETY: the caller's.
-    unsafe { words(call, s, shape, None) }
-}
-
-/// Passes a call on that is [`Shape::posted`], and has the library's request, argument `at`, written to a place of ours.
-///
-/// # Safety
-/// As for [`forward`].
-#[inline(always)]
-pub unsafe fn posted(call: &mut Call, s: Access, shape: &'static Shape, at: usize, request: &mut usize) -> usize {
-    // SAFETY: the caller's.
-    unsafe { words(call, s, shape, Some((at, &raw mut *request as usize))) }
-}
-
-/// Passes a call on whose arguments are few words, one of them perhaps another than the program's.
-///
-/// # Safety
-/// As for [`forward`].
-#[inline(always)]
-unsafe fn words(call: &mut Call, mut s: Access, shape: &'static Shape, other: Option<(usize, usize)>) -> usize {
     let count = shape.lanes.len();
-    let mut words = arguments::<WORDS>(call, count);
-    for (&at, lane) in shape.down.iter().zip(&shape.down_lanes) {
-        let word = &mut words[usize::from(at & 7)];
-        *word = match *lane {
-            Lane::Handle(kind) => s.down_handle(kind, *word),
-            lane => s.down_word(lane, *word),
-        };
-    }
-    if let Some((at, word)) = other {
-        words[at & 7] = word;
-    }
+    let w = &mut (&*call, &mut *s, request);
+    let more = if count > 6 { [word(w, 6), word(w, 7)] } else { [0; 2] };
+    // A loop would not be unrolled, nor a closure be put in place.
+    let words: [usize; WORDS] = [word(w, 0), word(w, 1), word(w, 2), word(w, 3), word(w, 4), word(w, 5), more[0], more[1]];
     drop(s);
     // SAFETY: the caller's; the procedure has at most so many arguments.
     let result = unsafe { invoke(shape.function, &words[..if count > 6 { WORDS } else { 6 }]) };
@@ -89,6 +82,23 @@ unsafe fn words(call: &mut Call, mut s: Access, shape: &'static Shape, other: Op
         return session().up_error(result);
     }
     result
+}
+
+/// Argument `i` in the library's form, if it is a word; `request` if a request is written there.
+#[inline(always)]
+fn word((call, s, request): &mut (&Call, &mut Session, usize), i: usize) -> usize {
+    let given = call.arg(i);
+    let word = call.shape.words[i];
+    // One after the other, as a jump into a table is foretold less often.
+    if matches!(word, Word::Same) {
+        given
+    } else if let Word::Handle(kind) = word {
+        s.down_handle(kind, given)
+    } else if matches!(word, Word::Request) {
+        *request
+    } else {
+        s.down_word(call.shape.lanes[i], given)
+    }
 }
 
 /// As [`forward`], with other arguments than the program's.
@@ -124,7 +134,7 @@ pub unsafe fn forward_with(
     let freed = shape.frees.and_then(|(at, kind)| {
         // SAFETY: the caller's: a handle stands there.
         let handle = unsafe { read_handle(args[at], handle_bytes(s.values.upper, kind)) };
-        Some((at, kind, s.decode(kind, handle)?))
+        Some((at, kind, s.objects.decode(kind, handle)?))
     });
     if let Some((at, kind, index)) = freed
         && s.one_less(kind, index)

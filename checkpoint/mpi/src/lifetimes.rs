@@ -35,7 +35,7 @@ impl Session {
 
     /// The program has freed a handle.
     pub fn freed(&mut self, kind: Kind, handle: usize) {
-        let Some(index) = self.decode(kind, handle) else { return };
+        let Some(index) = self.objects.decode(kind, handle) else { return };
         let Some(object) = self.objects.get_mut(kind, index) else { return };
         object.references = object.references.saturating_sub(1);
         let (references, users) = (object.references, object.users);

@@ -195,7 +195,7 @@ pub unsafe fn record(s: &mut Session, shape: &'static Shape, args: &[usize; MOST
         let given = args[i];
         if let Lane::Handle(kind) = shape.lanes[i]
             && (param.kind != Kind::Keyval || param.passing == Passing::Value)
-            && let Some(number) = s.decode(kind, given)
+            && let Some(number) = s.objects.decode(kind, given)
         {
             needs.push((slot(kind) as u8, number));
         }
@@ -257,7 +257,7 @@ unsafe fn argument(
         let bytes = std::slice::from_raw_parts(given as *const u8, count * size).to_vec();
         if let Some(kind) = kind {
             for j in 0..count {
-                if let Some(number) = s.decode(kind, read_handle(given + j * size, size)) {
+                if let Some(number) = s.objects.decode(kind, read_handle(given + j * size, size)) {
                     needs.push((slot(kind) as u8, number));
                 }
             }
@@ -267,12 +267,6 @@ unsafe fn argument(
 }
 
 impl Session {
-    /// The number of the object that a handle stands for.
-    #[inline(always)]
-    pub fn decode(&self, kind: Kind, handle: usize) -> Option<u32> {
-        self.objects.decode(kind, self.objects.bits(kind, handle))
-    }
-
     /// Adds a record and returns its number.
     pub fn log_add(&mut self, record: Record) -> u64 {
         for &(kind, number) in &record.needs {

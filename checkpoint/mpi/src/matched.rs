@@ -1,7 +1,7 @@
 //! Probes, and receives of the messages that they have matched.
 use crate::calls::{MOST, call as invoke};
 use crate::dispatch::Call;
-use crate::forward::arguments;
+use crate::forward::{arguments, direct};
 use crate::hand_out;
 use crate::point::{Places, with_status};
 use crate::requests::{Matched, Request, SavedStatus, Stage, What};
@@ -22,8 +22,13 @@ pub unsafe fn probe(call: &mut Call) -> usize {
     }
     let mut s = session();
     let shape = call.shape;
-    let mut args = arguments(call, shape.lanes.len());
     let places = shape.point;
+    if s.drained.is_empty() && s.recorded.is_empty() && call.is_direct(&s, places.status.unwrap_or(0)) {
+        drop(s);
+        // SAFETY: the caller's.
+        return unsafe { direct(call) };
+    }
+    let mut args = arguments(call, shape.lanes.len());
     let Class::Probe { matched, .. } = shape.procedure.class else { return 1 };
     let from = places.source.unwrap_or(0);
     let comm = args[places.comm] & s.values.upper.layout().handle_mask as usize;

@@ -228,7 +228,7 @@ pub unsafe fn attribute(call: &mut Call) -> usize {
             // MPICH 4.0 rounds it down to a multiple of 8.
             *value = base;
         }
-        if !found || address || s.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
+        if !found || address || s.objects.decode(Kind::Keyval, args[1]).is_some() || (s.hooks.within)(*value) {
             return result;
         }
         let object = args[..2].try_into().expect("an object and a key");

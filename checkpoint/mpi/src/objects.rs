@@ -107,11 +107,14 @@ impl Objects {
         }
     }
 
-    /// A handle without what else may stand in the register of a shorter one.
     #[inline(always)]
+    fn code(&self, kind: Kind) -> &'static Code {
+        &CODES[usize::from(self.abi).min(CODES.len() - 1)][slot(kind)]
+    }
+
+    /// A handle without what else may stand in the register of a shorter one.
     pub fn bits(&self, kind: Kind, handle: usize) -> usize {
-        let short = kind == Kind::Keyval || (self.abi == Abi::Mpich as u8 && kind != Kind::File);
-        if short { handle & 0xffff_ffff } else { handle }
+        handle & self.code(kind).bits
     }
 
     /// What a handle of the program was translated to, if that is not long ago.
@@ -129,15 +132,7 @@ impl Objects {
     }
 
     fn forget_recent(&mut self, kind: Kind, index: u32) {
-        let handle = self.encode(kind, index);
-        let entry = self.recent.entry(kind, handle);
-        if entry.0 == handle {
-            *entry = (usize::MAX, 0);
-        }
-    }
-
-    fn abi(&self) -> Abi {
-        Abi::ALL[usize::from(self.abi).min(2)]
+        self.recent.forget(kind, self.encode(kind, index));
     }
 
     /// Makes room for a new object and returns its number.
@@ -172,9 +167,8 @@ impl Objects {
 
     #[inline(always)]
     fn fill(&mut self, kind: Kind, index: u32) {
-        let in_memory = self.abi() == Abi::OpenMpi || (kind == Kind::File && self.abi() == Abi::Mpich);
         let again = index < self.filled[slot(kind)] && kind != Kind::Operation;
-        if in_memory && kind != Kind::Keyval && !again {
+        if self.code(kind).is_memory() && !again {
             self.fill_anew(kind, index);
         }
     }
@@ -191,7 +185,7 @@ impl Objects {
     /// Whether the program's library has written into the memory of an object. Open MPI's Fortran interface marks
     /// operations so whose function is called with Fortran's handles.
     pub fn is_marked(&self, kind: Kind, index: u32) -> bool {
-        if self.abi() != Abi::OpenMpi || index >= self.filled[slot(kind)] {
+        if self.abi != Abi::OpenMpi as u8 || index >= self.filled[slot(kind)] {
             return false;
         }
         let at = (ARENA + slot(kind) * ARENA_STEP + index as usize * OBJECT) as *const u32;
@@ -297,59 +291,26 @@ impl Objects {
     /// The handle that the program gets for an object.
     #[inline(always)]
     pub fn encode(&self, kind: Kind, index: u32) -> usize {
-        let (code, index) = (slot(kind), index as usize);
-        match self.abi() {
-            Abi::OpenMpi if kind == Kind::Keyval => FORTRAN + index,
-            Abi::OpenMpi => ARENA + code * ARENA_STEP + index * OBJECT,
-            Abi::Mpich if kind == Kind::File => ARENA + code * ARENA_STEP + index * OBJECT,
-            Abi::Mpich => 0x8000_0000 | mpich_code(code) << 26 | (MPICH_FIRST + index),
-            Abi::Standard => 0x4000_0000 | code << 26 | index,
-        }
+        let code = self.code(kind);
+        code.first + ((index as usize) << code.shift)
     }
 
     /// The number of the object that a handle of the program stands for; none if it is predefined, or none of ours.
     #[inline(always)]
     pub fn decode(&self, kind: Kind, handle: usize) -> Option<u32> {
-        let code = slot(kind);
-        let index = match self.abi() {
-            Abi::OpenMpi if kind == Kind::Keyval => (handle & 0xffff_ffff).checked_sub(FORTRAN)?,
-            Abi::Mpich if kind != Kind::File => {
-                let tag = 0x8000_0000 | mpich_code(code) << 26;
-                if handle & 0xfc00_0000 != tag {
-                    return None;
-                }
-                (handle & 0x03ff_ffff).checked_sub(MPICH_FIRST)?
-            }
-            Abi::Standard => {
-                if handle & 0xffff_ffff_fc00_0000 != 0x4000_0000 | code << 26 {
-                    return None;
-                }
-                handle & 0x03ff_ffff
-            }
-            _ => {
-                let offset = handle.wrapping_sub(ARENA + code * ARENA_STEP);
-                if offset >= ARENA_STEP {
-                    return None;
-                }
-                offset / OBJECT
-            }
-        };
-        (index < self.tables[code].len()).then_some(index as u32)
+        let code = self.code(kind);
+        let index = (handle & code.bits).wrapping_sub(code.first) >> code.shift;
+        (index < self.tables[slot(kind)].len()).then_some(index as u32)
     }
 
     /// The Fortran handle of an object.
     pub fn fortran(&self, kind: Kind, index: u32) -> i32 {
-        match self.abi() {
-            Abi::OpenMpi => (FORTRAN + index as usize) as i32,
-            Abi::Mpich if kind == Kind::File => (FORTRAN + index as usize) as i32,
-            _ => self.encode(kind, index) as i32,
-        }
+        if self.code(kind).is_memory() { (FORTRAN + index as usize) as i32 } else { self.encode(kind, index) as i32 }
     }
 
     /// The number of the object with this Fortran handle; none if it is predefined.
     pub fn of_fortran(&self, kind: Kind, handle: i32) -> Option<u32> {
-        let numbered = self.abi() == Abi::OpenMpi || (self.abi() == Abi::Mpich && kind == Kind::File);
-        if !numbered {
+        if !self.code(kind).is_memory() {
             return self.decode(kind, handle as u32 as usize);
         }
         let index = usize::try_from(handle).ok()?.checked_sub(FORTRAN)?;
@@ -357,9 +318,54 @@ impl Objects {
     }
 }
 
+/// How the handles of a kind are numbered.
+struct Code {
+    /// The bits that a handle has.
+    bits: usize,
+    /// The handle of the first object; the next lies `1 << shift` behind.
+    first: usize,
+    shift: u32,
+}
+
+impl Code {
+    const fn of(abi: Abi, slot: usize) -> Code {
+        const SHORT: usize = 0xffff_ffff;
+        match (abi, KINDS[slot]) {
+            (Abi::OpenMpi, Kind::Keyval) => Code::number(SHORT, FORTRAN),
+            (Abi::OpenMpi, _) | (Abi::Mpich, Kind::File) => {
+                Code { bits: usize::MAX, first: ARENA + slot * ARENA_STEP, shift: OBJECT.trailing_zeros() }
+            }
+            (Abi::Mpich, _) => Code::number(SHORT, 0x8000_0000 | mpich_code(slot) << 26 | MPICH_FIRST),
+            (Abi::Standard, Kind::Keyval) => Code::number(SHORT, 0x4000_0000 | slot << 26),
+            (Abi::Standard, _) => Code::number(usize::MAX, 0x4000_0000 | slot << 26),
+        }
+    }
+
+    const fn number(bits: usize, first: usize) -> Code {
+        Code { bits, first, shift: 0 }
+    }
+
+    /// Whether a handle is the address of an object.
+    #[inline(always)]
+    fn is_memory(&self) -> bool {
+        self.shift != 0
+    }
+}
+
+/// By interface and kind.
+static CODES: [[Code; KINDS.len()]; Abi::ALL.len()] = {
+    let mut codes = [const { [const { Code::number(0, 0) }; KINDS.len()] }; Abi::ALL.len()];
+    let mut at = 0;
+    while at < Abi::ALL.len() * KINDS.len() {
+        let (abi, slot) = (at / KINDS.len(), at % KINDS.len());
+        codes[abi][slot] = Code::of(Abi::ALL[abi], slot);
+        at += 1;
+    }
+    codes
+};
+
 /// MPICH's code of a kind in its handles.
-#[inline(always)]
-fn mpich_code(slot: usize) -> usize {
+const fn mpich_code(slot: usize) -> usize {
     match slot {
         9 => 11,
         10 => 11,

@@ -58,9 +58,9 @@ impl Outcome<'_> {
                 }
                 return 0;
             };
-            let (what, stage, counts, counted) = (request.what, request.stage, request.counts, request.counted);
+            let (what, counts, counted) = (request.what, request.counts, request.counted);
             let (comm, persistent) = (request.comm, request.persistent);
-            if persistent && stage == Stage::Inactive {
+            if persistent && matches!(request.stage, Stage::Inactive) {
                 if let (Some(at), Some(below)) = (at, below) {
                     write(upper, at, &read_status(lower, below));
                 }
@@ -71,11 +71,12 @@ impl Outcome<'_> {
             let recorded = receives && !s.recorded.is_empty();
             let cancelling = request.cancelling;
             let sender = if received { s.named_sender(request) } else { None };
+            let done = if let Stage::Done(saved) = request.stage { Some(Status::from(saved)) } else { None };
             let asked = received && sender.is_none() || recorded || cancelling;
-            let status: Status = match stage {
-                Stage::Done(saved) => saved.into(),
-                _ if at.is_none() && !asked => Status::default(),
-                _ => below.map_or_else(Status::default, |below| read_status(lower, below)),
+            let status = match done {
+                Some(status) => status,
+                None if at.is_none() && !asked => Status::default(),
+                None => below.map_or_else(Status::default, |below| read_status(lower, below)),
             };
             if let Some(at) = at {
                 write(upper, at, &status);
@@ -105,7 +106,7 @@ impl Outcome<'_> {
             } else {
                 self.gone(s, i);
             }
-            if matches!(stage, Stage::Done(_)) { status.error } else { 0 }
+            done.map_or(0, |status| status.error)
         }
     }
 

@@ -3,7 +3,7 @@ use crate::calls::{MOST, WORDS};
 use crate::dispatch::Call;
 use crate::forward::arguments;
 use crate::requests::{Request, Stage, What};
-use crate::session::{Session, session};
+use crate::session::{Access, Session, session};
 use crate::shape::Shape;
 use crate::words::{handle_bytes, read_handle, read_status, write_handle};
 use crate::{drain, hand_out, waits};
@@ -158,12 +158,7 @@ pub unsafe fn recv(call: &mut Call) -> usize {
     let (Some(source), Some(status)) = (places.source, places.status) else { return 1 };
     let named = call.arg(source) as i32;
     // Who sends is known, so that no status needs to be read.
-    if named >= 0
-        && places.dest.is_none()
-        && s.drained.is_empty()
-        && shape.direct_without_status
-        && (shape.direct || call.arg(status) == s.values.upper.layout().status_ignore)
-    {
+    if named >= 0 && places.dest.is_none() && s.drained.is_empty() && call.is_direct(&s, status) {
         drop(s);
         // SAFETY: the caller's.
         let result = unsafe { crate::forward::direct(call) };
@@ -244,26 +239,41 @@ fn rank_up(abi: phasecast_abi::Abi, rank: i32) -> i32 {
 /// # Safety
 /// A call of the gate.
 pub unsafe fn post(call: &mut Call) -> usize {
-    let mut s = session();
+    let s = session();
+    let shape = call.shape;
+    let Some(at) = shape.point.request else { return 1 };
+    if !shape.posted || !s.drained.is_empty() || !s.recorded.is_empty() {
+        // SAFETY: the caller's.
+        return unsafe { post_with_memory(call, s, at) };
+    }
+    let mut request = 0;
+    // SAFETY: the caller's.
+    let result = unsafe { crate::forward::posted(call, s, &mut request) };
+    if result as i32 == 0 {
+        let mut s = session();
+        // As the library has written it, as more would have to wait until that is in the cache.
+        // SAFETY: our own place.
+        let request = unsafe { read_handle(&raw const request as usize, s.values.lower.layout().handle_bytes) };
+        let (handle, new) = s.up_handle(Kind::Request, request);
+        // SAFETY: the caller's: the program's variable.
+        unsafe { write_handle(call.arg(at), handle_bytes(s.values.upper, Kind::Request), handle) };
+        if let Some(number) = new {
+            let args: [usize; WORDS] = arguments(call, shape.lanes.len());
+            s.posted(number, call.index, shape, args, |i| call.arg(i));
+        }
+    }
+    result
+}
+
+/// As [`post`], whose request is argument `at`, where more than a few words are passed on, or where messages were taken out of
+/// the network.
+///
+/// # Safety
+/// A call of the gate.
+#[inline(never)]
+unsafe fn post_with_memory(call: &mut Call, mut s: Access, at: usize) -> usize {
     let shape = call.shape;
     let places = &shape.point;
-    let Some(at) = places.request else { return 1 };
-    if shape.posted && s.drained.is_empty() && s.recorded.is_empty() {
-        let mut request = 0;
-        // SAFETY: the caller's.
-        let result = unsafe { crate::forward::posted(call, s, shape, at, &mut request) };
-        if result as i32 == 0 {
-            let mut s = session();
-            let (handle, new) = s.up_handle(Kind::Request, request);
-            // SAFETY: the caller's: the program's variable.
-            unsafe { write_handle(call.arg(at), handle_bytes(s.values.upper, Kind::Request), handle) };
-            if let Some(number) = new {
-                let args: [usize; WORDS] = arguments(call, shape.lanes.len());
-                s.posted(number, call.index, shape, args, |i| call.arg(i));
-            }
-        }
-        return result;
-    }
     let mut args = arguments(call, shape.lanes.len());
     if let Some(source) = places.source.filter(|_| !places.persistent) {
         args[source] = s.recorded_source(args[places.comm], args[source]);

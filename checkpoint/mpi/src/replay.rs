@@ -269,7 +269,7 @@ impl Session {
         let (kind, handle) = (KINDS[usize::from(kind)], handle as usize);
         let null = self.values.null(kind).filter(|&null| null != handle);
         null.is_some_and(|null| self.down_handle(kind, handle) == self.down_handle(kind, null))
-            && self.decode(kind, handle).is_none()
+            && self.objects.decode(kind, handle).is_none()
     }
 
     /// Whether a call has added an entry to an info that is longer than this library's can be, and tells it nothing.

@@ -227,7 +227,7 @@ impl Session {
         let places = shape.point.needs.iter().zip([Kind::Datatype, Kind::Communicator]);
         for (need, (at, kind)) in needs.iter_mut().zip(places) {
             let Some(at) = *at else { continue };
-            if let Some(number) = self.decode(kind, arg(at)) {
+            if let Some(number) = self.objects.decode(kind, arg(at)) {
                 if let Some(object) = self.objects.get_mut(kind, number) {
                     object.users += 1;
                 }

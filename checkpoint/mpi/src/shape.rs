@@ -49,6 +49,30 @@ impl Lane {
     }
 }
 
+/// How an argument is treated that is a word.
+#[derive(Clone, Copy, Debug)]
+pub enum Word {
+    /// It is passed on as it is.
+    Same,
+    /// A handle.
+    Handle(Kind),
+    /// Where a request is written: a place of ours.
+    Request,
+    /// As its lane says.
+    Other,
+}
+
+impl Word {
+    fn of(lane: &Lane) -> Word {
+        match *lane {
+            Lane::Same => Word::Same,
+            Lane::Handle(kind) => Word::Handle(kind),
+            Lane::HandleAt(Kind::Request, Direction::Out) => Word::Request,
+            _ => Word::Other,
+        }
+    }
+}
+
 /// The treatment of a procedure's arguments.
 #[derive(Debug)]
 pub struct Shape {
@@ -66,8 +90,8 @@ pub struct Shape {
     pub completion: Option<completion::Places>,
     /// The arguments that are translated on the way down.
     pub down: Vec<u8>,
-    /// Their lanes.
-    pub down_lanes: Vec<Lane>,
+    /// What is done with the first arguments where all are words.
+    pub words: [Word; WORDS],
     /// The arguments that are brought up after the call.
     pub up: Vec<u8>,
     /// Its arguments are few words that need no memory, and nothing is to be done after it.
@@ -118,13 +142,13 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
         let (down, up): (Vec<u8>, Vec<u8>) = (places(|lane| *lane != Lane::Same), places(Lane::comes_up));
         let (point, completion) = (point::Places::of(procedure), completion::Places::of(procedure));
         let (change, target) = (changes::change_of(procedure.name), Target::of(procedure));
-        let down_lanes = lanes.iter().copied().filter(|lane| *lane != Lane::Same).collect();
         let function = library.function(index).unwrap_or(0);
         let word = |lane: &Lane| match lane {
             Lane::Same | Lane::Number(_) | Lane::Address(_) | Lane::StatusOut => true,
             Lane::Handle(kind) => *kind != Kind::Keyval,
             _ => false,
         };
+        let words = std::array::from_fn(|i| lanes.get(i).map_or(Word::Same, Word::of));
         let short = function != 0
             && lanes.len() <= WORDS
             && change.is_none()
@@ -156,7 +180,7 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             point,
             completion,
             down,
-            down_lanes,
+            words,
             up,
             change,
             target,

@@ -135,7 +135,7 @@ pub unsafe fn ready(call: &mut Call) -> usize {
         _ => (first, call.arg(2)),
     };
     let mut s = session();
-    if let Some(number) = s.decode(Kind::Request, request).filter(|_| result as i32 == 0)
+    if let Some(number) = s.objects.decode(Kind::Request, request).filter(|_| result as i32 == 0)
         && let Some(request) = s.requests.get_mut(number)
     {
         request.ready += count.max(0) as u32;
@@ -149,7 +149,7 @@ pub unsafe fn ready(call: &mut Call) -> usize {
 /// A call of the gate.
 pub unsafe fn arrived(call: &mut Call) -> usize {
     let s = session();
-    if s.decode(Kind::Request, call.arg(0)).is_some_and(|number| s.is_done(number)) {
+    if s.objects.decode(Kind::Request, call.arg(0)).is_some_and(|number| s.is_done(number)) {
         // SAFETY: the caller's: the flag.
         unsafe { write_int(call.arg(2), 1) };
         return 0;

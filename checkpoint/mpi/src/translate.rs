@@ -13,7 +13,6 @@ impl Session {
     /// The library's form of a handle of the program.
     #[inline(always)]
     pub fn down_handle(&mut self, kind: Kind, handle: usize) -> usize {
-        let handle = self.objects.bits(kind, handle);
         match self.objects.recent(kind, handle) {
             Some(lower) => lower,
             None => self.look_down(kind, handle),
@@ -22,6 +21,7 @@ impl Session {
 
     #[inline(never)]
     fn look_down(&mut self, kind: Kind, handle: usize) -> usize {
+        let handle = self.objects.bits(kind, handle);
         let lower = if let Some(index) = self.objects.decode(kind, handle) {
             self.objects.get(kind, index).map_or(0, |object| object.lower)
         } else if kind == Kind::Keyval {
@@ -158,6 +158,7 @@ impl Session {
     }
 
     /// The library's form of a number, of an address that may be a constant, or of a status that is ignored.
+    #[inline(never)]
     pub fn down_word(&self, lane: Lane, given: usize) -> usize {
         match lane {
             Lane::Number(Domain::Rank | Domain::Tag) if given as i32 >= 0 => given,

@@ -131,7 +131,7 @@ pub fn main_lower() -> usize {
 #[unsafe(naked)]
 unsafe extern "C" fn crossing() {
     naked_asm!(
-        "rdfsbase rax",
+        "mov rax, fs:[0]",
         "cmp rax, [rip + {by_segment}]",
         "jne 3f",
         "mov r11d, {lower}",
@@ -158,6 +158,7 @@ unsafe extern "C" fn crossing() {
         "call [rip + {dispatch}]",
         "jmp {finish}",
         "3:",
+        "rdfsbase rax",
         "mov r11, [rip + {main_lower}]",
         "cmp rax, [rip + {main_upper}]",
         "je 4f",
