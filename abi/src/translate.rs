@@ -1,8 +1,9 @@
 //! Translation of numbers, addresses, predefined handles and statuses between a binary interface and the neutral form,
 //! which is the MPI-5 ABI's.
 
-use crate::constants::{Domain, Value, constants};
+use crate::constants::{Constant, Domain, Value, constants_of};
 use crate::interface::{Abi, CountLayout};
+use std::sync::OnceLock;
 
 /// Finds what only the loaded library knows: where its symbols are.
 pub trait Symbols {
@@ -70,7 +71,7 @@ impl Abi {
     /// Name of the constant that a value is, in this interface.
     pub fn constant_name(self, domain: Domain, value: i64, symbols: &dyn Symbols) -> Option<&'static str> {
         let value = self.normal(domain, value);
-        constants().find(|c| c.domain == domain && self.resolve(c.value(self), symbols) == Some(value)).map(|c| c.name)
+        constants_of(domain).find(|c| self.resolve(c.value(self), symbols) == Some(value)).map(|c| c.name)
     }
 
     /// Handles narrower than a register come with junk above.
@@ -100,13 +101,13 @@ fn translate(domain: Domain, value: i64, from: Abi, to: Abi, symbols: &dyn Symbo
         return bits(domain, value, from, to, symbols);
     }
     // The first row with the value that both sides have: an alias may be all that one of them knows.
-    let row = constants().filter(|c| c.domain == domain).find_map(|c| {
+    let row = constants_of(domain).find_map(|c| {
         (from.resolve(c.value(from), symbols) == Some(value)).then(|| to.resolve(c.value(to), symbols)).flatten()
     });
     if row.is_some() {
         return row;
     }
-    let known = constants().any(|c| c.domain == domain && from.resolve(c.value(from), symbols) == Some(value));
+    let known = constants_of(domain).any(|c| from.resolve(c.value(from), symbols) == Some(value));
     let undefined = i64::from(from.layout().undefined);
     match domain.others() {
         _ if known => None,
@@ -120,7 +121,7 @@ fn translate(domain: Domain, value: i64, from: Abi, to: Abi, symbols: &dyn Symbo
 fn bits(domain: Domain, value: i64, from: Abi, to: Abi, symbols: &dyn Symbols) -> Option<i64> {
     let mut rest = value;
     let mut out = 0;
-    for c in constants().filter(|c| c.domain == domain) {
+    for c in constants_of(domain) {
         if let Some(bit) = from.resolve(c.value(from), symbols)
             && rest & bit == bit
         {
@@ -209,7 +210,26 @@ impl Abi {
         /// MPICH's codes carry their class in these bits.
         const MPICH_CLASS: i32 = 0x7f;
         let class = if self == Abi::Mpich { code & MPICH_CLASS } else { code };
-        let unknown = crate::constants::number("MPI_ERR_UNKNOWN", Abi::Standard);
-        self.to_neutral(Domain::ErrorClass, class.into(), &NoSymbols).unwrap_or(unknown) as i32
+        let classes = self.classes();
+        match classes.binary_search_by_key(&class, |&(class, _)| class) {
+            Ok(at) => classes[at].1,
+            Err(_) => crate::constants::number("MPI_ERR_UNKNOWN", Abi::Standard) as i32,
+        }
+    }
+
+    /// Error classes with their neutral form, in order. Statuses hold junk in the place of one, for which all constants would be
+    /// looked through.
+    fn classes(self) -> &'static [(i32, i32)] {
+        static CLASSES: OnceLock<[Vec<(i32, i32)>; 3]> = OnceLock::new();
+        let of = |abi: Abi| {
+            let form = |abi: Abi, c: &Constant| Some(abi.resolve(c.value(abi), &NoSymbols)? as i32);
+            let rows = constants_of(Domain::ErrorClass).filter_map(|c| Some((form(abi, c)?, form(Abi::Standard, c)?)));
+            let mut rows: Vec<_> = rows.collect();
+            // Of two names for one value the first one counts.
+            rows.sort_by_key(|&(class, _)| class);
+            rows.dedup_by_key(|&mut (class, _)| class);
+            rows
+        };
+        &CLASSES.get_or_init(|| Abi::ALL.map(of))[self as usize]
     }
 }

@@ -123,6 +123,15 @@ fn error_codes_of_mpich_carry_their_class() {
 
 proptest! {
     #[test]
+    fn error_classes_are_those_of_the_table(class in prop_oneof![0..200i32, 950..1100, any::<i32>()]) {
+        for abi in Abi::ALL {
+            let of_code = if abi == Abi::Mpich { class & 0x7f } else { class };
+            let neutral = abi.to_neutral(Domain::ErrorClass, of_code.into(), &NoSymbols).unwrap_or(14);
+            prop_assert_eq!(i64::from(abi.error_class_to_neutral(class)), neutral);
+        }
+    }
+
+    #[test]
     fn statuses_survive_every_interface(
         source in prop_oneof![0..1_000_000i32, Just(-1), Just(-3)],
         tag in prop_oneof![0..i32::MAX, Just(-2)],

@@ -5,6 +5,7 @@ mod numbers;
 
 use crate::interface::Abi;
 use crate::model::Kind;
+use std::sync::OnceLock;
 
 /// What a constant is about. The same number means different things in different domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +102,16 @@ impl Constant {
 /// All constants. Of two names for one value, the first is the one that values are named by.
 pub fn constants() -> impl Iterator<Item = &'static Constant> {
     numbers::NUMBERS.iter().chain(handles::HANDLES)
+}
+
+/// Those of a domain: calls ask for them, so that not all are looked through.
+pub(crate) fn constants_of(domain: Domain) -> impl Iterator<Item = &'static Constant> {
+    static DOMAINS: OnceLock<Vec<&'static [Constant]>> = OnceLock::new();
+    let domains = DOMAINS.get_or_init(|| {
+        let of = |table: &'static [Constant]| table.chunk_by(|a, b| a.domain == b.domain);
+        of(numbers::NUMBERS).chain(of(handles::HANDLES)).collect()
+    });
+    domains.iter().filter(move |rows| rows[0].domain == domain).copied().flatten()
 }
 
 /// The constant of this name.
