@@ -105,8 +105,18 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if closed(error) {
         return ExitCode::SUCCESS;
     }
-    let _ = writeln!(std::io::stderr(), "phasecast: {}", sentence(error));
+    let _ = writeln!(std::io::stderr(), "phasecast: {}", with_remedy(sentence(error)));
     ExitCode::from(code(error))
+}
+
+/// The sentence of an error with what to do about a full disk, which any command may meet, or a rank that tells of it in words.
+fn with_remedy(sentence: String) -> String {
+    let full = std::io::Error::from(nix::errno::Errno::ENOSPC).to_string();
+    if !sentence.contains(&full) {
+        return sentence;
+    }
+    let sentence = sentence.trim_end_matches('.');
+    format!("{sentence}. Make room on that disk, or write to another one (TMPDIR names that of temporary files).")
 }
 
 fn closed(error: &anyhow::Error) -> bool {
@@ -128,5 +138,13 @@ mod tests {
         assert_eq!(code(&Refusal::Usage("two of one".into()).into()), USAGE);
         assert_eq!(code(&Refusal::Unfit("not here".into()).into()), UNFIT);
         assert_eq!(code(&anyhow::anyhow!("it broke")), FAILED);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_what_to_do() {
+        let full = std::io::Error::from(nix::errno::Errno::ENOSPC);
+        let told = with_remedy(format!("cannot write a: {full}."));
+        assert!(told.contains("(os error 28). Make room on that disk"), "{told}");
+        assert_eq!(with_remedy("it broke.".into()), "it broke.");
     }
 }

@@ -296,6 +296,7 @@ fn disks_that_are_full_before_the_signature_is_whole() {
         });
         let what = format!("{kib} KiB for {size} KiB: {outcome:?}");
         assert!(outcome.code == 1 && outcome.stderr.contains("No space left"), "{what}");
+        assert!(outcome.stderr.contains("Make room on that disk"), "{what}");
         assert!(left.is_empty(), "{left:?} are left, {what}");
         // Two base runs, and one or two that saved: all came to their end.
         let runs = outcome.stderr.matches("stencil: ok").count();
