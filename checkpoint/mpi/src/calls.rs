@@ -6,7 +6,10 @@ use std::hint::black_box;
 pub const MOST: usize = 14;
 
 /// The most arguments of a procedure that is passed on word by word.
-pub const WORDS: usize = 8;
+pub const WORDS: usize = 12;
+
+/// The most arguments of one that is, and makes a request or completes some.
+pub const FEW: usize = 8;
 
 /// Index in the table of procedures, by name; for names in our own source.
 ///
@@ -30,24 +33,11 @@ pub fn by_name_index(name: &str) -> Option<usize> {
 /// At `function` is a procedure of MPI that takes these arguments, with the meaning that its interface gives them.
 #[inline(always)]
 pub unsafe fn call(function: usize, args: &[usize]) -> usize {
-    type Short = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
-    type Middle = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
-    type Long = unsafe extern "C-unwind" fn(
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-        usize,
-    ) -> usize;
+    type W = usize;
+    type Short = unsafe extern "C-unwind" fn(W, W, W, W, W, W) -> W;
+    type Few = unsafe extern "C-unwind" fn(W, W, W, W, W, W, W, W) -> W;
+    type Words = unsafe extern "C-unwind" fn(W, W, W, W, W, W, W, W, W, W, W, W) -> W;
+    type Long = unsafe extern "C-unwind" fn(W, W, W, W, W, W, W, W, W, W, W, W, W, W) -> W;
     let a = |i: usize| args.get(i).copied().unwrap_or(0);
     // SAFETY: the caller's; arguments beyond those that a procedure has are not looked at, the caller takes them off.
     unsafe {
@@ -55,10 +45,15 @@ pub unsafe fn call(function: usize, args: &[usize]) -> usize {
             let function: Short = std::mem::transmute(function);
             return function(a(0), a(1), a(2), a(3), a(4), a(5));
         }
+        // Word by word: they may just have been stored so, and be read in one piece only once they are in the cache.
+        let b = |i: usize| black_box(a(i));
+        if args.len() <= FEW {
+            let function: Few = std::mem::transmute(function);
+            return function(a(0), a(1), a(2), a(3), a(4), a(5), b(6), b(7));
+        }
         if args.len() <= WORDS {
-            let function: Middle = std::mem::transmute(function);
-            // Word by word: they may just have been stored so, and be read in one piece only once they are in the cache.
-            return function(a(0), a(1), a(2), a(3), a(4), a(5), black_box(a(6)), black_box(a(7)));
+            let function: Words = std::mem::transmute(function);
+            return function(a(0), a(1), a(2), a(3), a(4), a(5), b(6), b(7), b(8), b(9), b(10), b(11));
         }
         let function: Long = std::mem::transmute(function);
         function(a(0), a(1), a(2), a(3), a(4), a(5), a(6), a(7), a(8), a(9), a(10), a(11), a(12), a(13))

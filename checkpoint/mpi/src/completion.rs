@@ -1,6 +1,6 @@
 //! Wait*, Test*: requests of the program in terms of the library's, and those that were done at a
 //! cut.
-use crate::calls::{WORDS, call as invoke};
+use crate::calls::{FEW, call as invoke};
 use crate::dispatch::Call;
 use crate::forward::arguments;
 use crate::outcome::Outcome;
@@ -127,7 +127,7 @@ unsafe fn complete_several(call: &Call, mut s: Access, shape: &'static Shape, pl
         return crate::hand_out::raise(comm, error);
     }
     drop(s);
-    let mut below: [usize; WORDS] = arguments(call, shape.lanes.len());
+    let mut below: [usize; FEW] = arguments(call, shape.lanes.len());
     below[out.places.requests] = handles;
     below[out.places.status] = statuses;
     // SAFETY: the caller's; the arrays are as long as the library will take them to be.

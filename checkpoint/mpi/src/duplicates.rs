@@ -114,7 +114,8 @@ impl Session {
     pub fn is_in_the_making(&self, comm: usize) -> bool {
         !self.making.is_empty()
             && self
-                .objects.decode(Kind::Communicator, comm)
+                .objects
+                .decode(Kind::Communicator, comm)
                 .is_some_and(|number| self.making.iter().any(|making| making.comm == number))
     }
 

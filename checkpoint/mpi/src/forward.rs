@@ -1,5 +1,5 @@
 //! Passing a call on: arguments down, the library's procedure, results up.
-use crate::calls::{MOST, WORDS, call as invoke};
+use crate::calls::{FEW, MOST, WORDS, call as invoke};
 use crate::dispatch::Call;
 use crate::session::{Access, Session, session};
 use crate::shape::{Lane, Shape, Word};
@@ -49,7 +49,7 @@ pub unsafe fn calculate(call: &mut Call) -> usize {
 /// As for [`forward`].
 pub unsafe fn direct(call: &mut Call) -> usize {
     // SAFETY: the caller's.
-    unsafe { words(call, session(), 0) }
+    unsafe { words::<WORDS>(call, session(), 0) }
 }
 
 /// Passes a call on that is [`Shape::posted`], and has the library's request written to a place of ours.
@@ -59,25 +59,37 @@ pub unsafe fn direct(call: &mut Call) -> usize {
 #[inline(always)]
 pub unsafe fn posted(call: &mut Call, s: Access, request: &mut usize) -> usize {
     // SAFETY: the caller's.
-    unsafe { words(call, s, &raw mut *request as usize) }
+    unsafe { words::<FEW>(call, s, &raw mut *request as usize) }
 }
 
-/// Passes a call on whose arguments are few words, one of them perhaps where its request goes. They stay in registers: what was
-/// just stored at a place that had to be worked out is waited for when it is loaded.
+/// Passes a call on whose arguments are words, `AT_MOST` so many, one of them perhaps where its request goes. They stay in
+/// registers: what was just stored at a place that had to be worked out is waited for when it is loaded.
 ///
 /// # Safety
 /// As for [`forward`].
 #[inline(always)]
-unsafe fn words(call: &mut Call, mut s: Access, request: usize) -> usize {
+unsafe fn words<const AT_MOST: usize>(call: &mut Call, mut s: Access, request: usize) -> usize {
     let shape = call.shape;
     let count = shape.lanes.len();
-    let w = &mut (&*call, &mut *s, request);
-    let more = if count > 6 { [word(w, 6), word(w, 7)] } else { [0; 2] };
+    let of = &mut (&*call, &mut *s, request);
     // A loop would not be unrolled, nor a closure be put in place.
-    let words: [usize; WORDS] = [word(w, 0), word(w, 1), word(w, 2), word(w, 3), word(w, 4), word(w, 5), more[0], more[1]];
-    drop(s);
+    let [a, b, c, d, e, f] = [word(of, 0), word(of, 1), word(of, 2), word(of, 3), word(of, 4), word(of, 5)];
     // SAFETY: the caller's; the procedure has at most so many arguments.
-    let result = unsafe { invoke(shape.function, &words[..if count > 6 { WORDS } else { 6 }]) };
+    let result = unsafe {
+        if count <= 6 {
+            drop(s);
+            invoke(shape.function, &[a, b, c, d, e, f])
+        } else if AT_MOST <= FEW || count <= FEW {
+            let [g, h] = [word(of, 6), word(of, 7)];
+            drop(s);
+            invoke(shape.function, &[a, b, c, d, e, f, g, h])
+        } else {
+            let [g, h, i, j] = [word(of, 6), word(of, 7), word(of, 8), word(of, 9)];
+            let [k, l] = [word(of, 10), word(of, 11)];
+            drop(s);
+            invoke(shape.function, &[a, b, c, d, e, f, g, h, i, j, k, l])
+        }
+    };
     if result as i32 != 0 {
         return session().up_error(result);
     }
@@ -87,6 +99,9 @@ unsafe fn words(call: &mut Call, mut s: Access, request: usize) -> usize {
 /// Argument `i` in the library's form, if it is a word; `request` if a request is written there.
 #[inline(always)]
 fn word((call, s, request): &mut (&Call, &mut Session, usize), i: usize) -> usize {
+    if i >= 6 && i >= call.shape.lanes.len() {
+        return 0;
+    }
     let given = call.arg(i);
     let word = call.shape.words[i];
     // One after the other, as a jump into a table is foretold less often.

@@ -1,5 +1,5 @@
 //! Messages between two ranks: sends, receives, and what is posted. Their events are counted here, and the messages that were drained at a cut are handed out before any other.
-use crate::calls::{MOST, WORDS};
+use crate::calls::{FEW, MOST};
 use crate::dispatch::Call;
 use crate::forward::arguments;
 use crate::requests::{Request, Stage, What};
@@ -157,14 +157,23 @@ pub unsafe fn recv(call: &mut Call) -> usize {
     let places = &shape.point;
     let (Some(source), Some(status)) = (places.source, places.status) else { return 1 };
     let named = call.arg(source) as i32;
-    // Who sends is known, so that no status needs to be read.
-    if named >= 0 && places.dest.is_none() && s.drained.is_empty() && call.is_direct(&s, status) {
+    // Who sends is known, or will be in the program's own status.
+    let told = || shape.direct && s.recorded.is_empty() && call.arg(status) != s.values.upper.layout().status_ignore;
+    let known = named >= 0 || s.any_source(named as usize) && told();
+    if known && s.drained.is_empty() && call.is_direct(&s, status) {
         drop(s);
         // SAFETY: the caller's.
         let result = unsafe { crate::forward::direct(call) };
         let mut s = session();
         if result as i32 == 0 || s.truncated_above(result as i32) {
-            s.received(call.arg(places.comm), named);
+            let comm = call.arg(places.comm);
+            // SAFETY: the caller's: the library has filled in the program's status, as its interface is the same.
+            let sender = || unsafe { read_status(s.values.upper, call.arg(status)) }.source;
+            let named = if named >= 0 { named } else { sender() };
+            if let Some(dest) = places.dest {
+                s.sent(comm, call.arg(dest));
+            }
+            s.received(comm, named);
         }
         return result;
     }
@@ -258,7 +267,7 @@ pub unsafe fn post(call: &mut Call) -> usize {
         // SAFETY: the caller's: the program's variable.
         unsafe { write_handle(call.arg(at), handle_bytes(s.values.upper, Kind::Request), handle) };
         if let Some(number) = new {
-            let args: [usize; WORDS] = arguments(call, shape.lanes.len());
+            let args: [usize; FEW] = arguments(call, shape.lanes.len());
             s.posted(number, call.index, shape, args, |i| call.arg(i));
         }
     }

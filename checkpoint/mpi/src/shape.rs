@@ -1,5 +1,5 @@
 //! How each argument of each procedure is treated on its way down and up: worked out from the table of procedures.
-use crate::calls::WORDS;
+use crate::calls::{FEW, WORDS};
 use crate::library::Library;
 use crate::route::{self, Route};
 use crate::{changes, completion, point, waits};
@@ -165,7 +165,8 @@ pub fn shapes(same: bool, library: &Library) -> Vec<Shape> {
             Lane::HandleAt(kind, Direction::InOut) => Some((i, *kind)),
             _ => None,
         };
-        let posted = short && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);
+        let posted =
+            short && lanes.len() <= FEW && point.posts() && lanes.iter().all(|lane| word(lane) || *lane == request);
         let direct = direct_without_status && up.is_empty();
         Shape {
             procedure,

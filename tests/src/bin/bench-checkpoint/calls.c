@@ -24,6 +24,19 @@ static void to_self(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void exchange(void)
+{
+    int sent = 1, received;
+    MPI_Status status;
+    MPI_Sendrecv(&sent, 1, MPI_INT, 0, 1, &received, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &status);
+}
+
+static void reduce_alone(void)
+{
+    double mine = rank, all;
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+}
+
 static void ping_pong(void)
 {
     long data = 0;
@@ -90,6 +103,8 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     measure("Comm_size", size_of, 1000000, rounds, 1);
     measure("to_self", to_self, 200000, rounds, 1);
+    measure("exchange", exchange, 200000, rounds, 1);
+    measure("reduce_alone", reduce_alone, 200000, rounds, 1);
     measure("getppid", parent, 300000, rounds, 1);
     measure("read", read_byte, 300000, rounds, 1);
     measure("ping_pong", ping_pong, 50000, rounds, 0);
